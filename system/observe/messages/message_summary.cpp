@@ -53,7 +53,7 @@ Json tail(const Quantiles& of) {
   return points;
 }
 
-// In the order of units: dies, then sockets.
+// In the order of units: dies, then sockets. Of a key, the lower half.
 std::uint64_t key_of(traces::Unit unit) {
   return std::uint64_t{unit.cpu} << 16 | unit.number;
 }
@@ -103,16 +103,32 @@ void MessageSummary::add(const Message& m) {
   if (slice >= by_time_.size()) by_time_.resize(slice + 1);
   by_time_[slice].add(m.bytes, latency, slow);
   for (std::size_t n = 0; n < kMessageCauses; ++n) cause_us_[n] += static_cast<double>(m.parts.ps[n]) * 1e-6;
-  const std::uint64_t key = key_of(m.source) << 32 | key_of(m.target);
-  if (pairs_.size() >= kMostPairs && !pairs_.contains(key)) {
-    ++not_in_pairs_;
-    return;
-  }
-  Pair& pair = pairs_[key];
+  Pair& pair = pairs_[place_of(m.source) << 32 | place_of(m.target)];
   ++pair.count;
   pair.bytes += m.bytes;
   pair.with_form += slow ? 1 : 0;
   pair.slowdown += slow ? slow->value : 0;
+  while (pairs_.size() > kMostPairs) join_places();
+}
+
+// The first unit of the neighbours.
+std::uint64_t MessageSummary::place_of(traces::Unit unit) const {
+  return key_of({unit.cpu, static_cast<std::uint16_t>(unit.number / place_units_ * place_units_)});
+}
+
+// Two places become one.
+void MessageSummary::join_places() {
+  place_units_ *= 2;
+  // In order, so that sums do not depend on the table's.
+  const std::map<std::uint64_t, Pair> before(pairs_.begin(), pairs_.end());
+  pairs_.clear();
+  for (const auto& [ends, of] : before) {
+    Pair& pair = pairs_[place_of(unit_of(ends >> 32)) << 32 | place_of(unit_of(ends))];
+    pair.count += of.count;
+    pair.bytes += of.bytes;
+    pair.with_form += of.with_form;
+    pair.slowdown += of.slowdown;
+  }
 }
 
 Json MessageSummary::to_json() const {
@@ -154,7 +170,7 @@ Json MessageSummary::to_json() const {
          {"bytes", pair.bytes},
          {"slowdown",
           pair.with_form == 0 ? Json() : Json(pair.slowdown / static_cast<double>(pair.with_form))}});
-  if (not_in_pairs_ != 0) all["not_in_pairs"] = not_in_pairs_;
+  if (place_units_ != 1) all["pair_units"] = place_units_;
   all["tail"] = {{"latency_us", tail(latency_us_)}, {"slowdown", tail(slowdown_)}};
   return all;
 }

@@ -55,6 +55,9 @@ class MessageSummary {
   static constexpr std::size_t kSlices = 64;  // of time, at most
   static constexpr std::size_t kMostPairs = 1u << 16;
 
+  std::uint64_t place_of(traces::Unit unit) const;
+  void join_places();
+
   std::uint64_t bytes_ = 0;
   Quantiles latency_us_, slowdown_;
   std::map<int, Group> by_size_;  // by floor(log2(bytes))
@@ -62,8 +65,9 @@ class MessageSummary {
   std::map<int, Group> by_level_;
   std::vector<Group> by_time_;  // by when it was ready
   std::int64_t slice_ps_ = 1'000'000;
-  std::unordered_map<std::uint64_t, Pair> pairs_;  // by both units; put in order where they are told
-  std::uint64_t not_in_pairs_ = 0;
+  // By the places of both ends: so many neighbours each, that there are not too many pairs.
+  unsigned place_units_ = 1;
+  std::unordered_map<std::uint64_t, Pair> pairs_;
   std::array<double, kMessageCauses> cause_us_{};
 };
 

@@ -1,7 +1,7 @@
 // What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { cellsOfPairs, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
+import { PairView, cellsOfPairs, figuresOfMessages, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
 import { figuresOfLines, mostOf, pointsOfRoofline } from '../../../lab/report/page/src/figures_of_lines.js';
 import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
 import { kernelsOf } from '../../../lab/report/page/src/figures_of_run.js';
@@ -62,6 +62,8 @@ function testPlaces() {
   assert.equal(placesOfUnits(dies(65)).size, 2);
   assert.deepEqual(placesOfUnits(dies(65)).names.slice(-2), ['die62 to 63', 'die64']);
   for (const count of [256, 768]) assert.ok(placesOfUnits(dies(count).reverse()).names.length <= 64, `${count} dies`);
+  assert.deepEqual(placesOfUnits(['die0', 'die4', 'die8'], 2, 4).names, ['die0 to 7', 'die8 to 11']);
+  assert.deepEqual(placesOfUnits(['die0', 'die4'], 2, 4).labels, ['die0', 'die4']);
   const mixed = placesOfUnits([...dies(99), 'cpu0', 'cpu1']);
   assert.deepEqual(mixed.names.slice(-2), ['die98', 'cpu0 to 1']);
   assert.equal(mixed.at.get('die98'), 49);
@@ -79,6 +81,59 @@ function testPlaces() {
     [1, 0, 4.4, 5],
     [0, 2, 1, 5],
   ]);
+}
+
+// A map of 1,024 dies is of their neighbours, and around a pair of pairs; what is around each is shown once.
+function testPairView() {
+  const pairs = [];
+  for (let source = 0; source < 1024; ++source)
+    for (const step of [1, 17, 512])
+      pairs.push({
+        source: `die${source}`,
+        target: `die${(source + step) % 1024}`,
+        slowdown: source === 700 ? 9 : 1 + step / 512,
+        count: 1,
+      });
+  const view = new PairView(pairs);
+  assert.ok(view.zooms && view.whole);
+  assert.ok(view.around('die700', 'die701'));
+  assert.ok(!view.whole && view.pairs.every(({ source, target }) => [source, target].every(unit => /^die(6[4-9]\d|70[0-3])$/.test(unit))));
+  assert.equal(view.pairs.length, 63 + 47, 'of steps of 1 and 17 within 64 dies');
+  view.all();
+  assert.equal(view.pairs.length, 3 * 1024);
+  const few = new PairView(pairs.filter(({ source, target }) => [source, target].every(unit => Number(unit.slice(3)) < 64)));
+  assert.ok(!few.zooms && !few.around('die0', 'die1'));
+  let seen = 0;
+  for (let source = 0; source < 1024; source += 64)
+    for (let target = 0; target < 1024; target += 64) {
+      view.around(`die${source}`, `die${target}`);
+      seen += view.pairs.length;
+    }
+  assert.equal(seen, 3 * 1024);
+  view.all();
+  const none = { count: 0 };
+  const messages = { count: 3072, pairs, latency_us: none, slowdown: none, causes: [], by_size: [], by_time: [] };
+  const figure = figuresOfMessages([{ name: 'x', document: { messages } }]).find(({ id }) => id === 'pairs');
+  const sides = width => figure.layout(width).option.xAxis.data.length;
+  assert.deepEqual([352, 850, 1280].map(sides), [32, 64, 64]);
+  for (const width of [352, 850, 1280]) {
+    const { option } = figure.layout(width);
+    assert.equal(
+      option.series[0].data.reduce((sum, [, , , count]) => sum + count, 0),
+      3072,
+      `${width} wide, each message is in a cell`,
+    );
+  }
+  assert.equal(figure.layout(850).option.xAxis.name, 'to, 16 each');
+  // A click on the cell of the slowest pair.
+  const cell = figure.layout(850).option.series[0].data.find(([x, y]) => x === 43 && y === 43);
+  assert.ok(figure.zoom.at(cell));
+  const near = figure.layout(850).option;
+  assert.deepEqual([near.xAxis.name, near.xAxis.data[0], near.xAxis.data.length], ['to', 'die640', 64]);
+  assert.ok(near.series[0].data.some(([x, y, slowdown]) => x === 61 && y === 60 && slowdown === 9));
+  assert.ok(!figure.zoom.at(cell), 'what shows pairs zooms no further');
+  figure.zoom.actions['All pairs']();
+  assert.equal(figure.layout(850).option.xAxis.name, 'to, 16 each');
 }
 
 // Every category has its label, however narrow its panel.
@@ -283,6 +338,7 @@ testSaturation();
 testLines();
 testColours();
 testPlaces();
+testPairView();
 testCategories();
 testSweptAxes();
 testNames();

@@ -2,12 +2,12 @@
 // written to the console, nothing is asked of the network, and the numbers on the page are those of the run's files.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { drawn, setWidth, testEveryWidth, testNothingSticksOut } from './readable.mjs';
+import { drawn, setWidth, testEveryWidth, testNothingSticksOut, testReadable } from './readable.mjs';
 import { merged, unaccounted } from '../../../lab/report/page/src/figures_of_rows.js';
 import { placesOf, quantities, sweepOf } from '../../../lab/report/page/src/sweep.js';
 
@@ -504,6 +504,41 @@ async function testMessagesPage(page) {
   assert.deepEqual(moves, [2, 2]);
 }
 
+// Every one of 1,024 dies to the one behind it and one far away; one pair is slow.
+function makeManyPairs() {
+  const document = json('replay', 'result.json');
+  document.messages.pairs = Array.from({ length: 2048 }, (_, index) => ({
+    source: `die${index >> 1}`,
+    target: `die${((index >> 1) + (index % 2 ? 400 : 1)) % 1024}`,
+    count: 2,
+    bytes: 1024,
+    slowdown: index === 2 * 700 ? 3 : 1 + (index % 7) / 10,
+  }));
+  mkdirSync(join(folder, 'many'));
+  writeFileSync(join(folder, 'many', 'result.json'), JSON.stringify(document));
+}
+
+// A map of 1,024 dies: of neighbours, around a pair that is clicked on, around the slowest, and of all again.
+async function testManyPairsPage(page) {
+  const labels = async () => (await textsOf(page, 'pairs')).filter(text => /^die/.test(text));
+  const at = async name => (await page.click(`#pairs .zooms button:text("${name}")`), await drawn(page), labels());
+  const whole = await labels();
+  assert.ok(whole.includes('die0') && whole.includes('die960'), `${whole}`);
+  assert.ok((await textsOf(page, 'pairs')).includes('to, 16 each'));
+  // The cell of dies 992 and on to dies 368 and on: a step of 400.
+  const box = await (await page.$('#pairs svg')).boundingBox();
+  const side = Math.min(22, (box.width - 93 - 84) / 64);
+  await page.click('#pairs svg', { position: { x: 93 + (368 / 16 + 0.5) * side, y: 12 + (992 / 16 + 0.5) * side } });
+  await drawn(page);
+  const near = await labels();
+  assert.ok(near.includes('die960') && near.includes('die320') && !near.includes('die0'), `${near}`);
+  assert.ok((await textsOf(page, 'pairs')).includes('to'));
+  const slowest = await at('Slowest pair');
+  assert.ok(slowest.includes('die640') && slowest.every(text => Number(text.slice(3)) >= 640 && Number(text.slice(3)) < 704), `${slowest}`);
+  await testReadable(page, 'around the slowest pair');
+  assert.deepEqual(await at('All pairs'), whole);
+}
+
 async function testReplaysPage(page) {
   const ids = await testFigures(page, [
     'tail-of-latency',
@@ -668,7 +703,9 @@ try {
   const kServe = ['run', 'serve', '--rate', '40', '--duration', '20s'];
   command(...kServe, '--search', 'prefill.instances=4,6,8', '--search', 'decode.batch=32,96', '--why', '--out', join(folder, 'search'));
   command(...kServe, '--deploy', 'scale.decode_most=2', '--deploy', 'scale.interval=1s', '--out', join(folder, 'scaled'));
+  makeManyPairs();
   for (const name of [
+    'many',
     'search',
     'scaled',
     'service',
@@ -701,6 +738,7 @@ try {
     await inBrowser(browser, 'search', 420, testSearchPage);
     await inBrowser(browser, 'search', 1400, testSearchPage);
     await inBrowser(browser, 'scaled', 1400, testScaledPage);
+    await inBrowser(browser, 'many', 900, testManyPairsPage);
     for (const width of [400, 1600]) {
       await inBrowser(browser, 'sizes', width, testSizesPage);
       await inBrowser(browser, 'gemm', width, testGemmPage);

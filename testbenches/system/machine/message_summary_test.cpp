@@ -102,6 +102,44 @@ TEST(MessageSummary, CountsEachMessageOnceInEachTable) {
   EXPECT_NEAR(tail.back()[1].get<double>(), 0.5, 1e-9);
 }
 
+// Every pair of so many dies, die s to die t with a slowdown of 1 + s % 4.
+Json all_pairs(unsigned dies) {
+  MessageSummary summary;
+  for (unsigned source = 0; source < dies; ++source) {
+    for (unsigned target = 0; target < dies; ++target) {
+      Message m = message({}, Time{(1 + source % 4) * 1'000'000}, 512);
+      m.source.number = static_cast<std::uint16_t>(source);
+      m.target.number = static_cast<std::uint16_t>(target);
+      summary.add(m);
+    }
+  }
+  return summary.to_json();
+}
+
+// No message is left out of the pairs: where there are too many, neighbours become one.
+TEST(MessageSummary, TooManyPairsAreThoseOfNeighbours) {
+  const Json most = all_pairs(256);
+  EXPECT_EQ(most["pairs"].size(), 65'536u);
+  EXPECT_FALSE(most.contains("pair_units"));
+  const Json joined = all_pairs(257);
+  EXPECT_EQ(joined["pair_units"], 2);
+  ASSERT_EQ(joined["pairs"].size(), 129u * 129u);
+  std::uint64_t messages = 0, bytes = 0;
+  for (const Json& pair : joined["pairs"]) {
+    messages += pair["count"].get<std::uint64_t>();
+    bytes += pair["bytes"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(messages, 257u * 257u);
+  EXPECT_EQ(bytes, 257u * 257u * 512u);
+  // Dies 2 and 3 to dies 4 and 5: slowdowns of 3 and 4, twice each.
+  const Json& pair = joined["pairs"][129 + 2];
+  EXPECT_EQ(pair["source"], "die2");
+  EXPECT_EQ(pair["target"], "die4");
+  EXPECT_EQ(pair["count"], 4);
+  EXPECT_NEAR(pair["slowdown"].get<double>(), 3.5, 1e-12);
+  EXPECT_EQ(joined["pairs"].back()["source"], "die256");
+}
+
 // Where there are several service levels each has a row.
 TEST(MessageSummary, TellsServiceLevelsApart) {
   MessageSummary summary;

@@ -31,7 +31,8 @@ echarts.use([
 // { height, option } of a figure: the same at any width, or what its `layout` makes of the width.
 export const laidOut = (figure, width) => (figure.layout ? figure.layout(width) : figure);
 
-// A figure that stays in `element` and follows its width. What a point of it links to opens with a click.
+// A figure that stays in `element` and follows its width. What a point of it links to opens with a click; of a figure that
+// zooms a click shows what is around the point.
 export function draw(element, figure) {
   let width = element.clientWidth,
     { height, option } = laidOut(figure, width);
@@ -40,16 +41,20 @@ export function draw(element, figure) {
   chart.setOption(option);
   chart.on('click', ({ data }) => {
     if (data?.link) window.location.href = data.link;
+    if (figure.zoom?.at(data?.value ?? data)) redraw();
   });
-  const resize = () => {
-    if (element.clientWidth === width) return;
-    width = element.clientWidth;
+  const redraw = () => {
     ({ height, option } = laidOut(figure, width));
     element.style.height = `${height}px`;
     chart.resize({ width, height });
     if (figure.layout) chart.setOption(option, true);
   };
-  return { resize, dispose: () => chart.dispose() };
+  const resize = () => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    redraw();
+  };
+  return { resize, redraw, dispose: () => chart.dispose() };
 }
 
 // The figure as the text of an SVG file, without a browser.

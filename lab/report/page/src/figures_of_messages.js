@@ -171,28 +171,64 @@ function causes(runs) {
 const unitOrder = (a, b) =>
   a.replace(/\d+/, '').localeCompare(b.replace(/\d+/, '')) * -1 || Number(a.replace(/\D+/, '')) - Number(b.replace(/\D+/, ''));
 
-// Neighbours taken together, so that a map has at most so many of them on a side: { size, names, at: unit to its place }.
+// Neighbours taken together, so that a map has at most so many of them on a side: { size, names, labels, at: unit to its
+// place }. A unit may stand for several neighbours itself, `joined`.
 const kMostPlaces = 64,
-  kSmallestCell = 4,
+  kSmallestCell = 5,
   kLargestCell = 22;
-export function placesOfUnits(units) {
+const kindOf = unit => unit.replace(/\d+/, ''),
+  numberOf = unit => Number(unit.replace(/\D+/, ''));
+export function placesOfUnits(units, most = kMostPlaces, joined = 1) {
   const ordered = [...new Set(units)].sort(unitOrder),
     at = new Map(),
-    names = [];
-  const size = 2 ** Math.max(0, Math.ceil(Math.log2(ordered.length / kMostPlaces)));
-  const kind = unit => unit.replace(/\d+/, '');
+    places = [];
+  const size = 2 ** Math.max(0, Math.ceil(Math.log2(ordered.length / most)));
   let inLast = size;
   ordered.forEach((unit, index) => {
     // Dies and sockets are never in one.
-    if (inLast === size || kind(unit) !== kind(ordered[index - 1])) {
-      names.push([]);
+    if (inLast === size || kindOf(unit) !== kindOf(ordered[index - 1])) {
+      places.push([]);
       inLast = 0;
     }
-    names.at(-1).push(unit);
-    at.set(unit, names.length - 1);
+    places.at(-1).push(unit);
+    at.set(unit, places.length - 1);
     ++inLast;
   });
-  return { size, at, names: names.map(list => (list.length > 1 ? `${list[0]} to ${list.at(-1).replace(/\D+/, '')}` : list[0])) };
+  return {
+    size,
+    at,
+    labels: places.map(([first]) => first),
+    names: places.map(list => (list.length * joined > 1 ? `${list[0]} to ${numberOf(list.at(-1)) + joined - 1}` : list[0])),
+  };
+}
+
+// Of a map of more units than it has places: which of them it shows, all or as many as it has places for, around a pair.
+export class PairView {
+  constructor(shown) {
+    this.shown = shown;
+    this.units = ['source', 'target'].map(end => [...new Set(shown.map(pair => pair[end]))].sort(unitOrder));
+    this.all();
+  }
+  get zooms() {
+    return Math.max(...this.units.map(({ length }) => length)) > kMostPlaces;
+  }
+  all() {
+    this.whole = true;
+    this.sides = this.units;
+    this.pairs = this.shown;
+  }
+  around(source, target) {
+    if (!this.zooms) return false;
+    this.sides = [source, target].map((unit, end) => {
+      const units = this.units[end],
+        first = Math.floor(units.indexOf(unit) / kMostPlaces) * kMostPlaces;
+      return units.slice(first, first + kMostPlaces);
+    });
+    const near = this.sides.map(units => new Set(units));
+    this.whole = false;
+    this.pairs = this.shown.filter(pair => near[0].has(pair.source) && near[1].has(pair.target));
+    return true;
+  }
 }
 
 // The mean over the messages of each pair of places: [target, source, slowdown, messages].
@@ -212,46 +248,51 @@ export function cellsOfPairs(pairs, sources, targets) {
 function pairs({ name, messages }, suffix) {
   const shown = messages.pairs.filter(pair => pair.slowdown !== null);
   if (shown.length < 2) return [];
-  const from = placesOfUnits(shown.map(pair => pair.source)),
-    to = placesOfUnits(shown.map(pair => pair.target));
-  const sources = from.names,
-    targets = to.names,
-    cells = cellsOfPairs(shown, from, to);
-  const most = Math.max(...cells.map(([, , slowdown]) => slowdown)),
-    least = Math.min(1, ...cells.map(([, , slowdown]) => slowdown));
-  const worst = shown.reduce((one, pair) => (pair.slowdown > one.slowdown ? pair : one));
-  const joined =
-    from.size > 1 || to.size > 1 ? `A cell is the mean of ${to.size} x ${from.size} pairs.` : 'Mean of each pair\u2019s messages.';
-  const longest = Math.max(...sources.map(text => text.length));
-  const left = 44 + 7 * longest,
-    right = 84,
+  const joined = messages.pair_units ?? 1,
+    view = new PairView(shown);
+  const slowdowns = shown.map(({ slowdown }) => slowdown),
+    worst = shown.reduce((one, pair) => (pair.slowdown > one.slowdown ? pair : one));
+  const right = 84,
     below = 46;
-  // Square cells where the width allows it.
+  // Square cells where the width allows it, and as many as can be told apart.
+  let drawn;
   const layout = width => {
-    const side = Math.max(kSmallestCell, Math.min(kLargestCell, (width - left - right) / targets.length)),
-      height = side * sources.length;
-    const labelled = room => {
-      const step = Math.ceil(room / side);
+    const longest = Math.max(...view.sides[0].map(text => text.length)),
+      left = 44 + 7 * longest;
+    const room = Math.max(1, (width - left - right) / kSmallestCell);
+    const most = Math.min(kMostPlaces, Math.max(8, 2 ** Math.floor(Math.log2(room))));
+    const [from, to] = view.sides.map(units => placesOfUnits(units, most, joined));
+    const cells = cellsOfPairs(view.pairs, from, to);
+    const values = cells.map(([, , slowdown]) => slowdown),
+      // Colours mean the same wherever the map is looked at, as far as a mean can be known.
+      highest = view.whole ? Math.max(...values) : slowdowns.reduce((one, value) => Math.max(one, value)),
+      least = Math.min(1, ...values);
+    drawn = { from, to };
+    const side = Math.min(kLargestCell, (width - left - right) / to.labels.length),
+      height = Math.max(kSmallestCell, side) * from.labels.length;
+    const labelled = space => {
+      const step = Math.ceil(space / side);
       return { interval: index => index % step === 0 };
     };
+    const each = size => (size * joined > 1 ? `, ${size * joined} each` : '');
     return {
       height: 12 + height + below,
       option: base({
         tooltip: {
           trigger: 'item',
           confine: true,
-          formatter: ({ value: [x, y, slowdown, count] }) => `${sources[y]} to ${targets[x]}: ${short(slowdown)}, ${count} messages`,
+          formatter: ({ value: [x, y, slowdown, count] }) => `${from.names[y]} to ${to.names[x]}: ${short(slowdown)}, ${count} messages`,
         },
         grid: { left, right, top: 12, bottom: below },
-        xAxis: axis('to', {
+        xAxis: axis(`to${each(to.size)}`, {
           type: 'category',
-          data: targets,
+          data: to.labels,
           splitLine: { show: false },
-          axisLabel: labelled(7 * Math.max(...targets.map(text => text.length)) + 8),
+          axisLabel: labelled(7 * Math.max(...to.labels.map(text => text.length)) + 8),
         }),
-        yAxis: axis('from', {
+        yAxis: axis(`from${each(from.size)}`, {
           type: 'category',
-          data: sources,
+          data: from.labels,
           inverse: true,
           nameGap: 20 + 7 * longest,
           splitLine: { show: false },
@@ -259,7 +300,7 @@ function pairs({ name, messages }, suffix) {
         }),
         visualMap: {
           min: least,
-          max: most > least ? most : least + 1,
+          max: highest > least ? highest : least + 1,
           calculable: false,
           orient: 'vertical',
           right: 0,
@@ -268,19 +309,30 @@ function pairs({ name, messages }, suffix) {
           itemWidth: 12,
           dimension: 2,
           inRange: { color: heat },
-          text: [short(most), short(least)],
+          text: [short(highest), short(least)],
         },
         series: [{ type: 'heatmap', data: cells, itemStyle: { borderColor: '#fff', borderWidth: side < 8 ? 0 : 1 } }],
       }),
     };
   };
+  const unitAt = (places, place) => [...places.at].find(([, at]) => at === place)[0];
+  const zoom = view.zooms && {
+    at: ([x, y]) => view.whole && view.around(unitAt(drawn.from, y), unitAt(drawn.to, x)),
+    actions: {
+      'Slowest pair': () => view.around(worst.source, worst.target),
+      'All pairs': () => view.all(),
+    },
+  };
+  const first = placesOfUnits([worst.source], 1, joined).names[0],
+    second = placesOfUnits([worst.target], 1, joined).names[0];
   return [
     {
       id: `pairs${suffix}`,
       title: `Slowdown by pair${suffix ? `: ${name}` : ''}`,
-      wide: targets.length > 24,
-      note: `${joined} The slowest pair: ${worst.source} to ${worst.target}, ${short(worst.slowdown)} times.`,
+      wide: Math.max(...view.units.map(({ length }) => length)) > 24,
+      note: `${zoom ? `Mean of the pairs of a cell; a click on one shows the ${kMostPlaces} x ${kMostPlaces} around it.` : 'Mean of the messages of a cell\u2019s pairs.'} The slowest pair: ${first} to ${second}, ${short(worst.slowdown)} times.`,
       layout,
+      ...(zoom ? { zoom } : {}),
     },
   ];
 }

@@ -36,6 +36,12 @@ function button(text, label, action) {
 export function show(place, figures) {
   const charts = figures.map(figure => {
     const drawing = element('div', { class: 'drawing', role: 'img', 'aria-label': figure.title });
+    const zooms = Object.entries(figure.zoom?.actions ?? {}).map(([text, action]) =>
+      button(text, `${figure.title}: ${text}`, () => {
+        action();
+        chart.redraw();
+      }),
+    );
     place.append(
       element(
         'figure',
@@ -51,11 +57,13 @@ export function show(place, figures) {
             button('PNG', `${figure.title} as PNG`, () => savePng(figure)),
           ),
           element('p', { class: 'note' }, figure.note),
+          zooms.length ? element('span', { class: 'zooms' }, ...zooms) : null,
         ),
         drawing,
       ),
     );
-    return draw(drawing, figure);
+    const chart = draw(drawing, figure);
+    return chart;
   });
   const observer = new ResizeObserver(() => charts.forEach(chart => chart.resize()));
   observer.observe(place);
