@@ -10,13 +10,45 @@
 #include <utility>
 
 #include "base/text/error.h"
+#include "base/text/number.h"
 #include "traces/import.h"
 
 namespace cm384::traces {
 
-std::uint64_t RecordGraph::add(const TrafficRecord& record, std::string where) {
-  nodes_.push_back({record, {}, std::move(where)});
+std::uint64_t RecordGraph::add(const TrafficRecord& record, std::string_view where) {
+  constexpr std::size_t kMostDigits = 18;
+  std::size_t digits = 0;
+  while (digits < std::min(where.size(), kMostDigits) && where[where.size() - 1 - digits] >= '0' &&
+         where[where.size() - 1 - digits] <= '9')
+    ++digits;
+  // A number does not begin with 0.
+  while (digits > 1 && where[where.size() - digits] == '0') --digits;
+  Node& node = nodes_.emplace_back();
+  node.record = record;
+  const std::string_view words = where.substr(0, where.size() - digits);
+  if (digits != 0) node.number = *hw::number_of<std::uint64_t>(where.substr(words.size()));
+  // Most often as of the record before.
+  node.words = nodes_.size() > 1 ? nodes_[nodes_.size() - 2].words : 0;
+  if (words_.empty() || words_[node.words] != words) {
+    const auto [known, fresh] = numbers_of_words_.emplace(words, static_cast<std::uint32_t>(words_.size()));
+    if (fresh) words_.emplace_back(words);
+    node.words = known->second;
+  }
   return nodes_.size() - 1;
+}
+
+std::string RecordGraph::where(const Node& node) const {
+  return node.number == kNothing ? words_[node.words] : fmt::format("{}{}", words_[node.words], node.number);
+}
+
+void RecordGraph::wait(std::uint64_t record, const Edge& edge) {
+  Node& node = nodes_[record];
+  const auto added = static_cast<std::uint32_t>(links_.size());
+  if (added == kNoEdge)
+    throw InputError(fmt::format("{}: waits for too much; allowed: {} in all", where(node), kNoEdge));
+  links_.push_back({edge, kNoEdge});
+  (node.first == kNoEdge ? node.first : links_[node.last].next) = added;
+  node.last = added;
 }
 
 std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency::Kind kind, Unit unit,
@@ -60,25 +92,40 @@ void RecordGraph::forget_order() {
     if (r.moves()) r.offset = placing.take(r.target.number, r.bytes);
   }
   nodes_ = std::move(nodes);
-  for (Node& node : nodes_) {
-    for (Edge& edge : node.edges) edge.on = place[edge.on];
-    std::ranges::sort(node.edges, {}, [](const Edge& e) { return std::tuple(e.on, e.kind, e.delay); });
+  std::vector<Edge> edges;
+  for (const Node& node : nodes_) {
+    edges.clear();
+    for_each_edge(node, [&](const Edge& e) { edges.push_back({place[e.on], e.kind, e.delay}); });
+    std::ranges::sort(edges, {}, [](const Edge& e) { return std::tuple(e.on, e.kind, e.delay); });
+    auto next = edges.begin();
+    for (std::uint32_t at = node.first; at != kNoEdge; at = links_[at].next) links_[at].edge = *next++;
   }
 }
 
 Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* numbers) const {
   Written written;
   std::vector<std::uint32_t> missing(nodes_.size());
-  std::vector<std::vector<std::pair<std::uint64_t, Time>>> followers(nodes_.size());
+  // Those of each record, one behind the other.
+  struct Follower {
+    std::uint64_t node = 0;
+    Time delay;
+  };
+  std::vector<Follower> followers(links_.size());
+  std::vector<std::uint64_t> behind(nodes_.size() + 1);
+  for (const Link& link : links_) ++behind[link.edge.on];
+  std::partial_sum(behind.begin(), behind.end(), behind.begin());
   // By when they would begin if nothing queued, so that ranks go side by side; a double holds sums of any
   // durations.
   using Place = std::pair<double, std::uint64_t>;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> free;
   std::vector<double> begin(nodes_.size());
   for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
-    missing[n] = static_cast<std::uint32_t>(nodes_[n].edges.size());
-    for (const Edge& e : nodes_[n].edges) followers[e.on].emplace_back(n, e.delay);
-    if (!nodes_[n].edges.empty()) continue;
+    // From the end of what others have on.
+    for_each_edge(nodes_[n], [&](const Edge& e) {
+      ++missing[n];
+      followers[--behind[e.on]] = {n, e.delay};
+    });
+    if (missing[n] != 0) continue;
     begin[n] = static_cast<double>(nodes_[n].record.start.ps);
     free.emplace(begin[n], n);
   }
@@ -89,22 +136,25 @@ Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* number
     free.pop();
     number[n] = next;
     TrafficRecord record = nodes_[n].record;
-    for (const Edge& e : nodes_[n].edges) record.dependencies.push_back({number[e.on], e.kind, e.delay});
+    for_each_edge(nodes_[n], [&](const Edge& e) {
+      record.dependencies.push_back({number[e.on], e.kind, e.delay});
+    });
     if (const std::string fault = fault_of(record, next); !fault.empty())
-      throw InputError(fmt::format("{}: {}", nodes_[n].where, fault));
+      throw InputError(fmt::format("{}: {}", where(nodes_[n]), fault));
     sink.add(record);
     ++written.records;
     written.transfers += record.moves() ? 1 : 0;
     written.through_fabric += enters_fabric(record) ? 1 : 0;
     const double end = begin[n] + static_cast<double>((record.end - record.start).ps);
-    for (const auto& [f, delay] : followers[n]) {
+    for (std::uint64_t k = behind[n]; k < behind[n + 1]; ++k) {
+      const auto& [f, delay] = followers[k];
       begin[f] = std::max(begin[f], end + static_cast<double>(delay.ps));
       if (--missing[f] == 0) free.emplace(begin[f], f);
     }
   }
   for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
     if (missing[n] != 0)
-      throw InputError(fmt::format("{}: waits in a circle, for itself in the end", nodes_[n].where));
+      throw InputError(fmt::format("{}: waits in a circle, for itself in the end", where(nodes_[n])));
   }
   if (numbers != nullptr) *numbers = std::move(number);
   return written;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "traces/traffic.h"
@@ -26,9 +28,14 @@ class RecordGraph {
     Time delay;
   };
 
+  // Room for so many records that wait for one other each, where that is known before.
+  void reserve(std::uint64_t records) {
+    nodes_.reserve(records);
+    links_.reserve(records);
+  }
   // `where` names the record in errors: file and line, or file and node. Returns its number in the graph.
-  std::uint64_t add(const TrafficRecord& record, std::string where);
-  void wait(std::uint64_t record, const Edge& edge) { nodes_[record].edges.push_back(edge); }
+  std::uint64_t add(const TrafficRecord& record, std::string_view where);
+  void wait(std::uint64_t record, const Edge& edge);
   std::uint64_t size() const { return nodes_.size(); }
   TrafficRecord& record(std::uint64_t number) { return nodes_[number].record; }
 
@@ -47,12 +54,29 @@ class RecordGraph {
   Written write(TrafficSink& sink, std::vector<std::uint64_t>* numbers = nullptr) const;
 
  private:
+  // Millions of records wait for one or two others each, and are named by a number behind the same words.
+  static constexpr std::uint64_t kNothing = ~std::uint64_t{0};
+  static constexpr std::uint32_t kNoEdge = ~std::uint32_t{0};
   struct Node {
     TrafficRecord record;
-    std::vector<Edge> edges;
-    std::string where;
+    std::uint32_t first = kNoEdge, last = kNoEdge;  // of its edges
+    std::uint32_t words = 0;                        // of where it is from
+    std::uint64_t number = kNothing;                // behind them
   };
+  struct Link {
+    Edge edge;
+    std::uint32_t next = kNoEdge;
+  };
+  template <class Visit>
+  void for_each_edge(const Node& node, Visit&& visit) const {
+    for (std::uint32_t at = node.first; at != kNoEdge; at = links_[at].next) visit(links_[at].edge);
+  }
+  std::string where(const Node& node) const;
+
   std::vector<Node> nodes_;
+  std::vector<Link> links_;
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, std::uint32_t> numbers_of_words_;
 };
 
 // Warns if nothing moves, or no transfer leaves its package: a placement that loses the locality of the

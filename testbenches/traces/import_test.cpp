@@ -1,6 +1,7 @@
 // Traces of other simulators: small files of our own, and the recorded ones where they are.
 #include "traces/import.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "base/text/error.h"
 #include "traces/importers/node_placement.h"
+#include "traces/record_graph.h"
 
 namespace cm384::traces::import_test {
 namespace {
@@ -106,6 +108,46 @@ TEST(Ns3Ub, PrioritiesOfClassesAreLevels) {
   }
   EXPECT_EQ(level, (std::map<std::uint64_t, int>{{8, 1}, {16, 2}, {24, 0}}));
   EXPECT_THAT(result.notes, ::testing::Contains("priorities 2, 7, 9 are service levels 0 to 2"));
+}
+
+// Errors name a record as it was told, whatever stands at its end.
+TEST(RecordGraph, NamesRecordsAsTold) {
+  for (const char* where : {"file.csv:12", "a.et: node 0", "b 007", "no number", "0", "00",
+                            "x: node 18446744073709551615", "12345678901234567890123"}) {
+    RecordGraph graph;
+    TrafficRecord point;
+    point.kind = TrafficRecord::Kind::barrier;
+    graph.add(point, "file.csv:1");
+    const std::uint64_t one = graph.add(point, where), other = graph.add(point, "file.csv:13");
+    graph.wait(one, {other});
+    graph.wait(other, {one});
+    InMemory sink;
+    EXPECT_EQ(refusal_of([&] { graph.write(sink); }),
+              fmt::format("{}: waits in a circle, for itself in the end", where));
+  }
+}
+
+// Of many that wait for many: each dependency is there once, as it was told.
+TEST(RecordGraph, KeepsWhatEachWaitsFor) {
+  RecordGraph graph;
+  TrafficRecord point;
+  point.kind = TrafficRecord::Kind::barrier;
+  for (int n = 0; n < 5; ++n) graph.add(point, "test");
+  graph.wait(4, {1, TrafficDependency::Kind::issue, Time{1}});
+  graph.wait(3, {0, TrafficDependency::Kind::arrival, Time{2}});
+  graph.wait(4, {3, TrafficDependency::Kind::completion, Time{3}});
+  graph.wait(3, {2, TrafficDependency::Kind::completion, Time{4}});
+  graph.wait(4, {0, TrafficDependency::Kind::completion, Time{5}});
+  InMemory sink;
+  std::vector<std::uint64_t> numbers;
+  graph.write(sink, &numbers);
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  using Kind = TrafficDependency::Kind;
+  EXPECT_EQ(sink.records[3].dependencies,
+            (std::vector<TrafficDependency>{{0, Kind::arrival, Time{2}}, {2, Kind::completion, Time{4}}}));
+  EXPECT_EQ(sink.records[4].dependencies,
+            (std::vector<TrafficDependency>{
+                {1, Kind::issue, Time{1}}, {3, Kind::completion, Time{3}}, {0, Kind::completion, Time{5}}}));
 }
 
 TEST(Ns3Ub, BadFilesAreRefusedByLineAndField) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <queue>
 #include <tuple>
 
 #include "base/text/error.h"
@@ -61,6 +63,27 @@ Overlap overlap_of(const std::vector<TimelineEvent>& events) {
   return overlap;
 }
 
+// Of events that are added by their begin: which of them ended last before a moment. Holds those that go on.
+class LastEnded {
+ public:
+  explicit LastEnded(const std::vector<TimelineEvent>& events) : events_(&events) {}
+  void add(std::size_t n) { open_.emplace((*events_)[n].end_us, n); }
+  // Moments rise. Of those that ended at the same time the one added last.
+  std::optional<std::size_t> before(Us moment) {
+    while (!open_.empty() && open_.top().first <= moment + kRoundedUs) {
+      last_ = std::max(last_, std::optional(open_.top()));
+      open_.pop();
+    }
+    return last_ ? std::optional(last_->second) : std::nullopt;
+  }
+
+ private:
+  using End = std::pair<Us, std::size_t>;
+  const std::vector<TimelineEvent>* events_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> open_;
+  std::optional<End> last_;
+};
+
 class TimelineImport {
  public:
   TimelineImport(std::vector<RankEvents> events, std::vector<std::int64_t> numbers,
@@ -70,6 +93,12 @@ class TimelineImport {
         events_(std::move(events)),
         ranks_(std::move(numbers), events_.front().path, options),
         parts_(events_.size()) {
+    // What communicates has a begin and an end, and moves something between.
+    std::uint64_t records = 0;
+    for (const RankEvents& own : events_) {
+      for (const TimelineEvent& event : own.timeline.events) records += event.communicates ? 3 : 1;
+    }
+    graph_.reserve(records);
     count_messages();
     for (std::size_t rank = 0; rank < events_.size(); ++rank) add_rank(static_cast<int>(rank));
     for (const Message& message : messages_met_) {
@@ -159,14 +188,10 @@ class TimelineImport {
 
   void add_rank(int rank) {
     RankEvents& own = events_[static_cast<std::size_t>(rank)];
-    // What began before, by its end: of each lane, and of all.
-    std::vector<std::multimap<Us, std::size_t>> ended(own.timeline.lanes.size());
-    std::multimap<Us, std::size_t> all;
-    const auto before = [](const std::multimap<Us, std::size_t>& by_end, Us at) {
-      const auto behind = by_end.upper_bound(at + kRoundedUs);
-      return behind == by_end.begin() ? std::optional<std::size_t>() : std::prev(behind)->second;
-    };
     const std::vector<TimelineEvent>& events = own.timeline.events;
+    own.ends.reserve(events.size());
+    std::vector<LastEnded> of_lane(own.timeline.lanes.size(), LastEnded(events));
+    LastEnded of_all(events);
     for (std::size_t n = 0; n < events.size(); ++n) {
       const TimelineEvent& event = events[n];
       add_event(own, rank, n);
@@ -174,12 +199,13 @@ class TimelineImport {
         graph_.wait(own.ends[n].begin,
                     {own.ends[on].end, TrafficDependency::Kind::completion, time_of(std::max<Us>(0, delay))});
       };
-      const auto in_lane = before(ended[event.lane], event.begin_us), last = before(all, event.begin_us);
+      LastEnded& lane = of_lane[event.lane];
+      const auto in_lane = lane.before(event.begin_us), last = of_all.before(event.begin_us);
       const bool other = last && (!in_lane || events[*last].end_us > events[*in_lane].end_us + kRoundedUs);
       if (in_lane) wait(*in_lane, other ? 0 : event.begin_us - events[*in_lane].end_us);
       if (other) wait(*last, event.begin_us - events[*last].end_us);
-      ended[event.lane].emplace(event.end_us, n);
-      all.emplace(event.end_us, n);
+      lane.add(n);
+      of_all.add(n);
     }
   }
 

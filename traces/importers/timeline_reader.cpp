@@ -270,7 +270,7 @@ class Choice {
   }
 
   bool takes(const EventFields& event) const {
-    if (kernels_) return is_device_category(event.text("cat"));
+    if (kernels_ != 0) return is_device_category(event.text("cat"));
     if (hardware_.empty() && communication_.empty()) return true;
     const std::string process = event.text("pid");
     // Operators alone: planes and tasks are their parts.
@@ -279,7 +279,7 @@ class Choice {
            (communication_.empty() || !names_communication(event.text("name")));
   }
   std::string text() const {
-    if (kernels_) return "kernels and copies, by their category";
+    if (kernels_ != 0) return "kernels and copies, by their category";
     if (hardware_.empty() && communication_.empty()) return "all, since none says that it ran on a device";
     return "of the processes for hardware and communication";
   }
@@ -289,6 +289,8 @@ class Choice {
     return name == threads_.end() ? key : fmt::format("{} ({})", key, name->second);
   }
   std::optional<std::int64_t> rank() const { return rank_; }
+  // How many are taken, where that is known before.
+  std::uint64_t count() const { return kernels_; }
 
  private:
   void look_at(const EventFields& event) {
@@ -299,11 +301,11 @@ class Choice {
       if (event.text("name") == "thread_name")
         threads_[event.text("pid") + "/" + event.text("tid")] = event.text("args.name");
     } else if (phase == "X" || phase == "B") {
-      kernels_ = kernels_ || is_device_category(event.text("cat"));
+      kernels_ += is_device_category(event.text("cat")) ? 1 : 0;
     }
   }
 
-  bool kernels_ = false;
+  std::uint64_t kernels_ = 0;
   std::map<std::string, std::string> processes_, threads_;
   std::set<std::string> hardware_, communication_;
   std::optional<std::int64_t> rank_;
@@ -312,6 +314,7 @@ class Choice {
 class Collection {
  public:
   Collection(const std::string& path, const Choice& choice) : path_(path), choice_(choice) {
+    timeline_.events.reserve(choice.count());
     const EventWalk walk(path,
                          [this](const EventFields& event, std::uint64_t number) { take(event, number); });
     base_us_ = walk.base_us();
