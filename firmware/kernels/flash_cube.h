@@ -1,17 +1,18 @@
-// The cube core's part of kernels `flash_attention`, `flash_grouped` and `flash_full`: in turn i the scores
-// of item i, then the products of item i - 2: the vector cores have a turn for the softmax of item i - 1.
-// Keys and values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind products
-// i - 3, which had their probabilities: the vector cores have read these scores and the cube core the
-// probabilities.
+// The cube core's part of kernels `flash_attention`, `flash_grouped`, `flash_full`, `flash_ragged`: in turn i
+// the scores of item i, then the products of item i - 2: the vector cores have a turn for the softmax of item
+// i - 1. Keys and values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind
+// products i - 3, which had their probabilities: the vector cores have read these scores and the cube core
+// the probabilities.
 #pragma once
 
 #include "flash_items.h"
 
 // `Form` as in online_softmax.h, and what a key is: kKey, its elements, kKeyStep, of these at a time, and
-// KvHeads(a), of keys and values, of which KvHead(a, item) is an item's.
+// KvHeads(a), of keys and values, of which KvHead(a, item) is an item's; FirstRow(a, item), of its sequence.
 template <class Form>
 class FlashCube {
   using Arguments = typename Form::Arguments;
+  using Item = typename Form::Item;
 
  public:
   FlashCube(const Arguments& a, uint32_t block, uint32_t blocks)
@@ -27,7 +28,7 @@ class FlashCube {
       SetFlag<HardEvent::M_MTE1>(b);
       SetFlag<HardEvent::FIX_M>(b);
     }
-    FlashItem items[4];  // i - 2 .. i + 1, item n at n % 4
+    Item items[4];  // i - 2 .. i + 1, item n at n % 4
     uint32_t count = 0;
     bool more = walker_.Next(items[0]);
     if (more) Load(items[0], 0);
@@ -59,16 +60,16 @@ class FlashCube {
   static constexpr uint32_t kPlaceBytes = 64 * 1024;
   static constexpr uint32_t kStep = Form::kKeyStep;
 
-  CM384_INLINE uint64_t Rows(uint64_t of, const FlashItem& item, uint32_t token, uint32_t width,
-                             uint32_t heads, uint32_t head) const {
-    const uint64_t row = static_cast<uint64_t>(item.sequence) * a_.length + token;
+  CM384_INLINE uint64_t Rows(uint64_t of, const Item& item, uint32_t token, uint32_t width, uint32_t heads,
+                             uint32_t head) const {
+    const uint64_t row = Form::FirstRow(a_, item) + token;
     return of + (row * heads + head) * width * 2;
   }
   void LoadRows(uint32_t l1, uint64_t gm, uint32_t rows, uint32_t width, uint32_t heads) {
     AscendC::CopyNd2Nz(l1, gm, rows, width * 2, static_cast<uint64_t>(heads) * width * 2, kHeight);
   }
 
-  void Load(const FlashItem& item, uint32_t i) {
+  void Load(const Item& item, uint32_t i) {
     using namespace AscendC;
     if (item.first) {
       const uint32_t q = loaded_++ & 1;
@@ -90,7 +91,7 @@ class FlashCube {
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(kKeySlots + value));
   }
 
-  void Scores(const FlashItem& item, uint32_t i) {
+  void Scores(const Item& item, uint32_t i) {
     using namespace AscendC;
     const uint32_t key = i % kKeySlots, l1 = kKeys + key * kKeyBytes;
     const uint32_t q = kQueries + (task_ & 1) * kKeyBytes;
@@ -109,7 +110,7 @@ class FlashCube {
     CrossCoreSetFlag<2, PIPE_FIX>(kScoresReady);
   }
 
-  void Products(const FlashItem& item, uint32_t i) {
+  void Products(const Item& item, uint32_t i) {
     using namespace AscendC;
     const uint32_t value = i % kValueSlots, l1 = kValues + value * kValueBytes;
     CrossCoreWaitFlag(kProbabilitiesReady);

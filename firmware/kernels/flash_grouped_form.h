@@ -70,6 +70,9 @@ struct GroupedForm {
   static constexpr uint32_t kWidth = kHead, kWholeRows = 32, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
   static constexpr bool kCausal = true, kSplits = false;
 
+  static CM384_INLINE uint64_t FirstRow(const Arguments& a, const FlashItem& item) {
+    return static_cast<uint64_t>(item.sequence) * a.length;
+  }
   static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.kv_heads; }
   static CM384_INLINE uint32_t KvHead(const Arguments& a, const FlashItem& item) {
     return item.head / (a.heads / a.kv_heads);

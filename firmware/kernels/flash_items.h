@@ -65,6 +65,9 @@ struct FlashForm {
                             kTurns = CM384_FLASH_TURNS;
   static constexpr bool kCausal = true, kSplits = false;
 
+  static CM384_INLINE uint64_t FirstRow(const Arguments& a, const FlashItem& item) {
+    return static_cast<uint64_t>(item.sequence) * a.length;
+  }
   static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.heads; }
   static CM384_INLINE uint32_t KvHead(const Arguments&, const FlashItem& item) { return item.head; }
   static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
