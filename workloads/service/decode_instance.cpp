@@ -11,7 +11,7 @@ namespace cm384::service {
 DecodeInstance::DecodeInstance(const DecodeSpec& spec, std::uint64_t seed, int number)
     : spec_(spec),
       seed_(seed),
-      dies_(static_cast<std::size_t>(2 * spec.npus)),
+      dies_(static_cast<std::size_t>(spec.dies())),
       residents_(spec.reserve == "growing" ? dies_.size() : 0),
       epoch_(static_cast<std::uint32_t>(number) << 16) {}
 
@@ -32,7 +32,7 @@ std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes, bool r
   for (int d = 0; d < dies(); ++d) {
     const Die& die = dies_[static_cast<std::size_t>(d)];
     if (die.lost) continue;
-    if (die.promised >= spec_.batch / 2 || die.bytes + bytes > spec_.kv_room.count) continue;
+    if (die.promised >= spec_.slots() || die.bytes + bytes > spec_.kv_room.count) continue;
     if (best < 0) {
       best = d;
       continue;
@@ -153,10 +153,11 @@ DecodeInstance::Load DecodeInstance::load(int least_batch, double least_kv) cons
   }
   const int graph = spec_.graph_step;
   Load load;
-  load.batch = std::max((2 * most + graph - 1) / graph * graph, least_batch);
+  load.batch = std::max((spec_.dies_of_npu * most + graph - 1) / graph * graph, least_batch);
   // A padded graph computes no attention for slots that are empty: tokens spread over the requests of a full
   // one.
-  const double kv = static_cast<double>(most_tokens >> kFraction) / (load.batch / 2.0);
+  const double kv =
+      static_cast<double>(most_tokens >> kFraction) / (static_cast<double>(load.batch) / spec_.dies_of_npu);
   load.kv = static_cast<int>(std::ceil(std::max(kv, least_kv) / 128)) * 128;
   return load;
 }

@@ -9,7 +9,8 @@ namespace cm384::service {
 DecodePool::DecodePool(ServiceRun& run, const Library& library, HostMemory& host)
     : run_(run),
       host_(host),
-      steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp),
+      steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp,
+             run.deployment.decode.dies_of_npu),
       dies_(run.deployment.decode_dies()),
       samples_(run.options.step_samples, run.options.seed),
       gaps_before_(run.requests.size()) {
@@ -220,7 +221,7 @@ DecodePool::PoolLoad DecodePool::load(std::int64_t waiting, std::int64_t bytes) 
     load.idlest = static_cast<std::uint32_t>(k);
   }
   const DecodeSpec& spec = run_.deployment.decode;
-  const int per_die = spec.batch / 2;
+  const int per_die = spec.slots();
   const double slots = static_cast<double>(per_die) * dies_,
                room = static_cast<double>(spec.kv_room.count) * dies_;
   load.used = std::max(static_cast<double>(waiting) / slots, static_cast<double>(bytes) / room);

@@ -194,7 +194,7 @@ std::string fit_to(const Library& library, Bytes memory, Deployment& deployment)
     throw InputError(fmt::format(
         "the library has no batches of prompts of {} on {} dies, and prefill.batch_time is of {}; "
         "allowed: a library with them, or --deploy prefill.batch_time=TIME",
-        step->network, 2 * deployment.prefill.npus, decode.model));
+        step->network, deployment.prefill_dies(), decode.model));
   if (!is_own("decode.token")) decode.token = Bytes{std::llround(step->context_bytes)};
   if (!is_own("decode.kv_room")) decode.kv_room = Bytes{std::llround(room_gb * 1e9)};
   decode.model = step->network;

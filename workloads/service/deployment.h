@@ -24,6 +24,9 @@ struct PrefillSpec {
   int sequences = 0, chunk = 0, most_waiting = 0;
   std::string pool = "own", shares = "", order = "fcfs", route = "common";
   Time ageing{}, bubble{};
+  int dies_of_npu = 2;  // that share a package, as settle() finds them
+
+  int dies() const { return dies_of_npu * npus; }  // of an instance
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -83,7 +86,10 @@ struct DecodeSpec {
   Bytes swap_room{};
   Bandwidth swap_out_rate{1'000'000'000}, swap_in_rate{1'000'000'000};
   std::string model = "deepseek-r1";
+  int dies_of_npu = 2;  // as above
 
+  int dies() const { return dies_of_npu * npus; }
+  int slots() const { return batch / dies_of_npu; }  // of a die
   // Of the blocks that so many tokens take, where room grows.
   std::int64_t bytes_of_blocks(std::int64_t tokens) const {
     return (tokens + block - 1) / block * block * token.count;
@@ -93,7 +99,7 @@ struct DecodeSpec {
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
     visit("instances", self.instances, Range{1, 1000}, "that step by themselves");
-    visit("npus", self.npus, Range{1, 384}, "of an instance, two dies each");
+    visit("npus", self.npus, Range{1, 384}, "of an instance");
     visit("batch", self.batch, Range{2, 4096, 2}, "requests per NPU at most");
     visit("graph_step", self.graph_step, Range{2, 4096, 2},
           "captured graphs have batches of multiples of it; a step is padded to the next");
@@ -298,7 +304,10 @@ struct Deployment {
   int npus() const {
     return (mixed() ? 0 : prefill.instances * prefill.npus) + decode.instances * decode.npus;
   }
-  int decode_dies() const { return 2 * decode.npus; }
+  int prefill_dies() const { return prefill.dies(); }
+  int decode_dies() const { return decode.dies(); }
+  // To the NPUs of a machine, which have so many dies.
+  void settle(int dies_of_npu) { prefill.dies_of_npu = decode.dies_of_npu = dies_of_npu; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {

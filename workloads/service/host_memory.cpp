@@ -7,7 +7,7 @@ namespace cm384::service {
 
 HostMemory::Instance& HostMemory::instance(std::uint32_t i) {
   while (instances_.size() <= i)
-    instances_.emplace_back().free.resize(2 * static_cast<std::size_t>(spec_.npus));
+    instances_.emplace_back().free.resize(static_cast<std::size_t>(spec_.dies()));
   return instances_[i];
 }
 
@@ -21,7 +21,7 @@ Time HostMemory::copy(Time from, std::int64_t bytes, const Bandwidth& rate, Time
 Time HostMemory::swap_out(std::uint32_t i, std::vector<DecodeInstance::Lost>& requests, Time now) {
   Time last = now;
   if (spec_.preempt != "swap") return last;
-  const std::int64_t room = spec_.swap_room.count * 2 * spec_.npus;
+  const std::int64_t room = spec_.swap_room.count * spec_.dies();
   for (DecodeInstance::Lost& one : requests) {
     Instance& here = instance(i);
     if (here.used + one.bytes > room) continue;
@@ -84,7 +84,7 @@ std::vector<std::uint32_t> HostMemory::lose_all(std::uint32_t i) {
   for (const Context& context : here.waiting) lost.push_back(context.request);
   for (const Returning& one : here.returning) lost.push_back(one.context.request);
   here = {};
-  here.free.resize(2 * static_cast<std::size_t>(spec_.npus));
+  here.free.resize(static_cast<std::size_t>(spec_.dies()));
   return lost;
 }
 

@@ -245,8 +245,8 @@ std::vector<DecodeSteps::Steps> DecodeSteps::by_tokens(const Library& library, i
   return steps;
 }
 
-DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
-    : steps_(by_tokens(library, ranks, mtp)) {
+DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp, int dies_of_npu)
+    : steps_(by_tokens(library, ranks, mtp)), dies_of_npu_(dies_of_npu) {
   const std::vector<DecodePoint> steps = steps_of(library, ranks, mtp);
   microbatches_ = steps.front().microbatches;
   layers_alike_ = steps.front().layers_alike;
@@ -306,7 +306,7 @@ double DecodeSteps::attention_us(double sequences, double kv, bool& inside) cons
 DecodeSteps::More DecodeSteps::more_at(double batch, double kv) const {
   const Steps& measured = steps_.front();
   More more;
-  const double sequences = batch / 2 / microbatches_;
+  const double sequences = batch / dies_of_npu_ / microbatches_;
   more.attention =
       attention_us(sequences, kv, more.inside) - attention_us(sequences, measured.kv, more.inside);
   const double attention = measured.attention_half(batch), experts = measured.experts_half(batch);

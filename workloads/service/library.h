@@ -111,7 +111,7 @@ class Library {
 class DecodeSteps {
  public:
   // Throws InputError where the library has no step of so many ranks and predicted tokens.
-  DecodeSteps(const Library& library, int ranks, int mtp);
+  DecodeSteps(const Library& library, int ranks, int mtp, int dies_of_npu = 2);
 
   // `batch` requests per NPU, `kv` tokens of each.
   StepTime at(double batch, double kv) const;
@@ -145,7 +145,7 @@ class DecodeSteps {
   double between(double batch, double kv, MonotoneCurve Steps::*of) const;
 
   std::vector<Steps> steps_;  // by rising kv
-  int microbatches_ = 2, layers_alike_ = 0, layers_alone_ = 0;
+  int dies_of_npu_, microbatches_ = 2, layers_alike_ = 0, layers_alone_ = 0;
   bool layers_known_ = true;
   double step_error_ = 0, attention_error_ = 0;
   std::vector<Row> rows_;

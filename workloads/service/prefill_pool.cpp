@@ -63,7 +63,7 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   double read_ms = batch.read_ms;
   if (read_ms > 0) read_ms += run_.deployment.cache.latency.us() * 1e-3;
   if (batch.from_store) read_ms += run_.deployment.cache.obs_latency.us() * 1e-3;
-  const int dies = 2 * run_.deployment.prefill.npus;
+  const int dies = run_.deployment.prefill_dies();
   const double slower = plane_factor_ * dies / (dies - instance.lost_dies);
   run_.evidence.add_parameter(time.ms * (slower - 1) * 1e-3);
   const Time span = of_ms(time.ms * slower + read_ms) + run_.deployment.prefill.bubble;

@@ -115,7 +115,7 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
   std::array<std::vector<Batch>, 2> batches;  // by microbatches
   std::optional<std::string> way;
   for (const PrefillPoint& point : library.prefill()) {
-    if (point.ranks != 2 * spec_.npus || point.microbatches > spec_.microbatches) continue;
+    if (point.ranks != spec_.dies() || point.microbatches > spec_.microbatches) continue;
     if (point.microbatches < 1)
       throw InputError(
           fmt::format("library of {}: a batch of prompts with {} microbatches; allowed: 1 or more",

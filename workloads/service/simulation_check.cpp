@@ -40,7 +40,7 @@ void check_dies(const Deployment& deployment, const Faults& faults) {
   for (const DieFault& fault : faults.dies) {
     check_instance(deployment, "--fault", fault.prefill, fault.instance);
     check_not_left(faults, "--fault", fault.prefill, fault.instance, fault.at);
-    const int dies = 2 * (fault.prefill ? deployment.prefill.npus : deployment.decode.npus);
+    const int dies = fault.prefill ? deployment.prefill_dies() : deployment.decode_dies();
     const std::string name = name_of(fault.prefill, fault.instance);
     if (fault.die >= dies)
       throw InputError(fmt::format("--fault: die {} of {}: it has {}", fault.die, name, dies));

@@ -37,6 +37,35 @@ RequestTrace one(std::int32_t prompt, std::int32_t output) {
   return trace;
 }
 
+// Four NPUs of one die are the four dies of two of two: a step of half of the batch of an NPU takes as long,
+// and tokens of a graph are spread over all the slots of a die.
+TEST(Service, CountsTheDiesThatAnNpuOfTheMachineHas) {
+  Deployment pairs = small_deployment(), singles = small_deployment();
+  singles.settle(1);
+  singles.prefill.npus = 2;
+  singles.decode.npus = 4;
+  singles.decode.batch = 16;
+  singles.decode.graph_step = 4;
+  EXPECT_EQ(pairs.decode_dies(), singles.decode_dies());
+  EXPECT_EQ(pairs.prefill_dies(), singles.prefill_dies());
+  EXPECT_EQ(pairs.decode.slots(), singles.decode.slots());
+  EXPECT_EQ(singles.npus(), 2 * pairs.npus());
+  Library halves("singles");
+  const Library library = small_library();
+  for (DecodePoint point : library.decode()) {
+    point.batch /= 2;
+    halves.add(point);
+  }
+  for (const AttentionPoint& point : library.attention()) halves.add(point);
+  const RequestTrace trace = drawn(150, 4_s, "uniform:64:1000", "uniform:4:60");
+  const ServiceResult two = serve(trace, pairs, library, {}), one_die = serve(trace, singles, halves, {});
+  ASSERT_EQ(two.served.size(), one_die.served.size());
+  for (std::size_t k = 0; k < two.served.size(); ++k) {
+    EXPECT_EQ(two.served[k].done, one_die.served[k].done);
+    EXPECT_EQ(two.served[k].die, one_die.served[k].die);
+  }
+}
+
 TEST(Service, TakesOneRequestAsLongAsItsPartsTake) {
   Deployment deployment = small_deployment();
   deployment.decode.acceptance = 1;

@@ -71,7 +71,7 @@ std::vector<LayerSetting> settings_of(const StudyContext& context, LayerOptions 
   for (LayerSetting& setting : settings) {
     std::vector<RankLengths> lengths;
     for (const auto& requests : sample.lengths)
-      lengths.push_back(dealt_out(requests, setting.microbatches, options.batch / 2 / setting.microbatches));
+      lengths.push_back(dealt_out(requests, setting.microbatches, options.batch / options.dies_of_npu / setting.microbatches));
     share_lengths(setting, lengths, setting.detail == options.ranks ? options.ranks : options.kv_sets);
   }
   return settings;
@@ -81,7 +81,7 @@ std::vector<LayerSetting> settings_of(const StudyContext& context, LayerOptions 
 
 ServeAudit::ServeAudit(const StudyContext& context, const service::Library& library,
                        const service::Deployment& deployment)
-    : steps_(library, deployment.decode_dies(), deployment.decode.mtp) {
+    : steps_(library, deployment.decode_dies(), deployment.decode.mtp, deployment.decode.dies_of_npu) {
   steps_.layer_us(steps_.least_batch(), steps_.least_kv());
   for (const service::DecodePoint& point : library.decode()) {
     if (point.ranks != deployment.decode_dies() || point.mtp != deployment.decode.mtp) continue;

@@ -185,6 +185,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   check_observers(context);
   check_load(context, options);
   service::Deployment deployment = service::load_deployment(deployment_of(context, options), options.deploy);
+  deployment.settle(context.machine.topology.dies_per_package);
   check_classes(options, deployment);
   check_sharing(options, deployment);
   check_model(options, library_);
@@ -218,6 +219,7 @@ service::Deployment ServeRuns::deployment_with(const std::vector<std::string>& c
   std::vector<std::string> all = options_.deploy;
   all.insert(all.end(), changes.begin(), changes.end());
   service::Deployment deployment = service::load_deployment(deployment_of(context_, options_), all);
+  deployment.settle(context_.machine.topology.dies_per_package);
   check_classes(options_, deployment);
   check_sharing(options_, deployment);
   service::fit_to(library_, context_.machine.memory.hbm.capacity, deployment);
