@@ -85,10 +85,8 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
     if (block.launch != launch_) block = {.launch = launch_};
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
       report(pipe, write, pc, block.writer, true, block.write, b);
-    } else if (block.writer == pipe && pipe == space_.pipelined && block.write.sequence > written_ &&
-               block.write.sequence != known[pipe] && b < first_buffer_blocks() &&
-               // Results of reductions may share a block.
-               (!write || (offset <= b * space_.grain && offset + bytes >= (b + 1) * space_.grain))) {
+    } else if (!write && block.writer == pipe && pipe == space_.pipelined &&
+               block.write.sequence > written_ && b < first_buffer_blocks()) {
       report(pipe, write, pc, pipe, true, block.write, b);
     }
     if (!write) {

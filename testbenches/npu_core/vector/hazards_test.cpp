@@ -186,9 +186,8 @@ TEST(Hazards, VWithV) {
             "orders them");
   EXPECT_EQ(read[0].other.pc, 0x1000u);
   EXPECT_EQ(read[0].access.pc, 0x1004u);
-  const std::vector<Hazard> written = heard({work(0x1000, 0), work(0x1000, 0x2000)});
-  ASSERT_EQ(written.size(), 1u);
-  EXPECT_TRUE(written[0].access.write);
+  // Some calls are several instructions, whose results may overlap.
+  EXPECT_TRUE(heard({work(0x1000, 0), work(0x1000, 0x2000)}).empty());
   // Single results of reductions share a block; read is all of it.
   const auto sum = [](std::uint32_t to) {
     return vector(CM384_CLASS_REDUCE, CM384_VCADD, CM384_F32, to, 0, 0, 1);
