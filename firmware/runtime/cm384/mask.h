@@ -29,8 +29,8 @@ CM384_INLINE void SetCounter(uint64_t) {}
 // The mask of a call that is told not to set one.
 inline constexpr uint64_t MASK_PLACEHOLDER = 0;
 
-// Bit i: element i of every repeat takes part. In counter mode: maskLow elements, also of kernels that set the
-// one register without saying so.
+// Bit i: element i of every repeat takes part. In counter mode: maskLow elements, also of kernels that set
+// the one register without saying so.
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 CM384_INLINE void SetVectorMask(uint64_t maskHigh, uint64_t maskLow) {
   if constexpr (mode == MaskMode::COUNTER) {
