@@ -11,6 +11,7 @@
 
 #include "base/text/error.h"
 #include "workloads/layer/decode.h"
+#include "workloads/prefill/prefill_batch.h"
 #include "workloads/prefill/prefill_overlap.h"
 #include "workloads/studies.h"
 
@@ -127,63 +128,8 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
       o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, o.dies_of_npu * fits));
 }
 
-// A batch made of its parts, in microseconds.
-struct Batch {
-  double all_us = 0, layer_us = 0, dense_us = 0;
-};
-
-int count_of(const PrefillOptions& o, const PrefillPart& part) {
-  const PrefillPart::Of of = part.of;
-  if (part.layers == PrefillPart::Layers::sliding) return o.sliding_layers;
-  if (part.layers == PrefillPart::Layers::full) return o.layers() - o.sliding_layers;
-  if (of == PrefillPart::Of::head || of == PrefillPart::Of::cache) return 1;
-  return of == PrefillPart::Of::dense ? o.dense_layers
-         : of == PrefillPart::Of::moe ? o.moe_layers
-                                      : o.moe_layers + o.dense_layers;
-}
-
-Batch in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
-  // A layer is one that sees all tokens; one with a window takes so much more, or less.
-  std::array<double, 5> sums{};
-  double window = 0;
-  for (const PrefillPart& part : parts) {
-    if (part.layers != PrefillPart::Layers::sliding) sums[static_cast<std::size_t>(part.of)] += part.us;
-    if (part.layers == PrefillPart::Layers::sliding) window += part.us;
-    if (part.layers == PrefillPart::Layers::full) window -= part.us;
-  }
-  Batch made;
-  made.layer_us = o.moe_layers > 0 ? sums[0] + sums[1] : 0;
-  made.dense_us = o.dense_layers > 0 ? sums[0] + sums[2] : 0;
-  made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3] + sums[4];
-  if (o.sliding_layers > 0) made.all_us += o.sliding_layers * window;
-  return made;
-}
-
-// Dense layers, those with experts, the head; of each layer the number of parts up to its end.
-struct Chain {
-  std::vector<PlannedPart> parts;
-  std::vector<std::size_t> layers;
-};
-Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
-  Chain made;
-  const auto add = [&](PrefillPart::Of of, bool sliding = false) {
-    const auto other = sliding ? PrefillPart::Layers::full : PrefillPart::Layers::sliding;
-    for (const PrefillPart& part : parts) {
-      if (part.of == of && part.layers != other) made.parts.push_back({part.us, part.units, part.kind});
-    }
-  };
-  add(PrefillPart::Of::cache);
-  for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
-    add(PrefillPart::Of::attention, layer >= o.layers() - o.sliding_layers);
-    add(layer < o.dense_layers ? PrefillPart::Of::dense : PrefillPart::Of::moe);
-    made.layers.push_back(made.parts.size());
-  }
-  add(PrefillPart::Of::head);
-  return made;
-}
-
 // A layer is the mean distance of the ends of those with experts, for both microbatches.
-Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& schedule) {
+BatchTimes side_by_side(const PrefillOptions& o, const PartChain& chain, const Schedule& schedule) {
   const auto end = [&](std::size_t part) {
     double last = 0;
     for (const auto& own : schedule.ends) last = std::max(last, own[part - 1]);
@@ -194,7 +140,7 @@ Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& 
   };
   const int layers = o.dense_layers + o.moe_layers;
   const int from = o.moe_layers > 1 ? o.dense_layers + 1 : o.dense_layers;
-  Batch made;
+  BatchTimes made;
   made.all_us = end(chain.parts.size());
   if (o.moe_layers > 0) made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
   if (o.dense_layers > 0) made.dense_us = layer_end(o.dense_layers) / o.dense_layers;
@@ -202,7 +148,7 @@ Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& 
 }
 
 // Of each unit, the share of the time that it is taken.
-double busy(const Chain& chain, const Schedule& schedule, unsigned unit, double all_us) {
+double busy(const PartChain& chain, const Schedule& schedule, unsigned unit, double all_us) {
   double us = 0;
   for (std::size_t m = 0; m < schedule.ends.size(); ++m) {
     for (std::size_t n = 0; n < chain.parts.size(); ++n) {
@@ -248,7 +194,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
   }
   StudyResult result;
   result.input_files = o.inputs();
-  std::optional<Batch> one;
+  std::optional<BatchTimes> one;
   for (std::size_t n = 0; n < shares.size(); ++n) {
     const int microbatches = o.microbatches[n];
     const auto part = [&](std::size_t k) {
@@ -267,10 +213,10 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
       result.complete = false;
       return result;
     }
-    const Chain chain = chain_of(o, parts);
+    const PartChain chain = chain_of(o, parts);
     const Schedule schedule =
         schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
-    const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
+    const BatchTimes batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
     if (microbatches == 1) one = batch;
     Row row{{"ranks", o.ranks},
             {"tokens", o.tokens},

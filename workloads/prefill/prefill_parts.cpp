@@ -159,7 +159,21 @@ class Layer {
     rows(of, "quantise the output", "quantise", tokens(), o_.heads * width);
     product(of, "output projection", tokens(), o_.hidden, o_.heads * width);
   }
+  // Of prompts of several lengths: `all` groups of query heads, each of `group` with keys and values of its
+  // own.
+  void ragged(int all, int group, int kv_heads) {
+    operators::RaggedSetting setting{.seed = context_.seed, .prompts = share_.lengths};
+    setting.width = static_cast<std::uint32_t>(o_.head_width);
+    made(Of::attention, "attention", PartKind::attention, kAllUnits, static_cast<std::uint64_t>(all),
+         [setting, group, shared = kv_heads > 0](std::uint64_t some) -> MakeOperator {
+           operators::RaggedSetting own = setting;
+           own.heads = static_cast<std::uint32_t>(some) * static_cast<std::uint32_t>(group);
+           own.kv_heads = shared ? static_cast<std::uint32_t>(some) : 0;
+           return [own] { return std::make_unique<operators::RaggedAttention>(own); };
+         });
+  }
   void flash(const char* name, int window) {
+    if (!share_.lengths.empty()) return ragged(o_.kv_heads, o_.heads / o_.kv_heads, o_.kv_heads);
     const auto number = [](int value) { return static_cast<std::uint32_t>(value); };
     // So many KV heads with the heads that share them.
     const std::uint64_t all = static_cast<std::uint64_t>(share_.prompts) * number(o_.kv_heads);
@@ -208,8 +222,16 @@ class Layer {
         [heads = heads()](std::uint64_t some) {
           return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
         });
+    attend();
+    if (o_.by_heads)
+      exchange_tokens(of, "all-to-all of outputs", tokens(), std::uint64_t(heads()) * kValue * 2);
+    rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
+    product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
+  }
+  void attend() {
+    if (!share_.lengths.empty()) return ragged(heads(), 1, 0);
     const auto all = static_cast<std::uint64_t>(share_.prompts) * static_cast<std::uint64_t>(heads());
-    one(of, "attention", PartKind::attention, kAllUnits, all,
+    one(Of::attention, "attention", PartKind::attention, kAllUnits, all,
         [heads = static_cast<std::uint64_t>(heads()),
          tokens = o_.cached > 0 ? fmt::format("{}x{}", o_.prompt, o_.cached)
                                 : fmt::format("{}", o_.prompt)](std::uint64_t some) {
@@ -217,10 +239,6 @@ class Layer {
               .name = "flash-attention",
               .shape = fmt::format("{}x{}x{}", (some + heads - 1) / heads, std::min(some, heads), tokens)};
         });
-    if (o_.by_heads)
-      exchange_tokens(of, "all-to-all of outputs", tokens(), std::uint64_t(heads()) * kValue * 2);
-    rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
-    product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
   }
   // A token's latents: BF16, or INT8 with a scale each, the rotated part of the keys in BF16 anyway. Of a
   // cached one those of keys alone.

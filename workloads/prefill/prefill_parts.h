@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/frame/study.h"
+#include "workloads/operators/attention/ragged.h"
 #include "workloads/prefill/overlap.h"
 #include "workloads/prefill/prefill_options.h"
 #include "workloads/prefill/prefill_schedule.h"
@@ -37,6 +38,7 @@ struct PrefillShare {
   int cached = 0;   // that are read
   int prompts = 0;  // whole ones whose attention the die computes, of all its heads or of some
   int last = 0;     // prompts whose last tokens it has, at most
+  std::vector<operators::RaggedPrompt> lengths{};  // of these prompts; none: all as the options say
 };
 // In the order of a layer, the head and what is read of cached tokens last. Empty: interrupted.
 std::vector<PrefillPart> measure_prefill(const StudyContext& context, const PrefillOptions& options,

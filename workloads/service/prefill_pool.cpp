@@ -19,7 +19,8 @@ PrefillPool::PrefillPool(ServiceRun& run, const Library& library, Place place)
           [this](std::uint32_t i) { return takes_prompts(i); },
           [this](std::uint32_t i, std::uint32_t request) {
             return cache_of(i).peek(run_.requests.request(request));
-          }) {
+          }),
+      samples_(run.options.batch_samples, run.options.seed, 78) {
   for (int k = 0; k < run.deployment.prefill_instances(); ++k) add_instance(Time{});
   if (run.options.warm != nullptr)
     for (PromptCache& cache : caches_) cache.warm(*run.options.warm);
@@ -56,6 +57,7 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   fill_batch(instance, batch);
   if (begins) begin_prompts(instance, i, batch);
   if (batch.prompts == 0) return {};
+  draw(i);
   computed_tokens_ += static_cast<std::int64_t>(batch.work.tokens);
   const StepTime time = times_.of(batch.work, batch.prompts);
   run_.evidence.add(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", batch.work.tokens,
@@ -76,6 +78,14 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   instance.tokens = static_cast<std::int64_t>(batch.work.tokens);
   instance.known = EvidenceSum::of(time, span);
   return span;
+}
+
+void PrefillPool::draw(std::uint32_t i) {
+  BatchSample* const sample = samples_.draw();
+  if (sample == nullptr) return;
+  *sample = {sample->number, run_.now(), static_cast<int>(i), {}};
+  for (const Prompt& prompt : instances_[i].prompts)
+    if (prompt.fresh > 0) sample->prompts.push_back({prompt.fresh, prompt.context});
 }
 
 void PrefillPool::extend(std::uint32_t i, Time more) {
@@ -304,6 +314,8 @@ void PrefillPool::set_occupancy(Occupancy& occupancy) const {
 }
 
 void PrefillPool::add_to(ServiceResult& result) const {
+  result.batches_drawn = samples_.kept();
+  std::ranges::sort(result.batches_drawn, {}, &BatchSample::number);
   result.prefill_busy_s = busy_s_;
   result.batches = batches_;
   result.prompt_tokens = prompt_tokens_;

@@ -13,6 +13,7 @@
 #include "workloads/service/prompt_cache.h"
 #include "workloads/service/prompt_router.h"
 #include "workloads/service/service_run.h"
+#include "workloads/service/step_samples.h"
 
 namespace cm384::service {
 
@@ -119,6 +120,7 @@ class PrefillPool {
   bool is_beyond(const PrefillWork& work, int prompts) const;
   WaitingPrompt waiting_prompt(std::uint32_t request) const;
   void end_batch(std::uint32_t i, bool lost);
+  void draw(std::uint32_t i);
 
   ServiceRun& run_;
   PrefillTimes times_;
@@ -130,6 +132,7 @@ class PrefillPool {
   // Of prompts that a batch had no room for: how many ms reading their cached part will take.
   std::unordered_map<std::uint32_t, double> looked_up_;
   double plane_factor_ = 1;  // times as long is a batch for the planes that are lost
+  BatchSamples samples_;
   double busy_s_ = 0;
   std::int64_t batches_ = 0, prompt_tokens_ = 0, computed_tokens_ = 0, cut_batches_ = 0;
 };

@@ -142,13 +142,14 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
   two_ = PrefillCurves::through(std::move(batches[1]));
 }
 
+bool PrefillTimes::takes_two(const PrefillWork& work, int prompts) const {
+  if (!one_ || !two_ || prompts < 2) return false;
+  const StepTime two = two_->of(work);
+  return two.ms < one_->of(work).ms && two.evidence != Evidence::extrapolated;
+}
+
 StepTime PrefillTimes::of(const PrefillWork& work, int prompts) const {
-  if (one_) {
-    const StepTime one = one_->of(work);
-    if (!two_ || prompts < 2) return one;
-    const StepTime two = two_->of(work);
-    return two.ms < one.ms && two.evidence != Evidence::extrapolated ? two : one;
-  }
+  if (one_) return takes_two(work, prompts) ? two_->of(work) : one_->of(work);
   const double share = spec_.attention_share;
   const double least = spec_.least_time.us() * 1e-3, rest = spec_.batch_time.us() * 1e-3 - least;
   const double full = spec_.timed_tokens, pairs = full * spec_.timed_prompt / 2;

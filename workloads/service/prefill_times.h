@@ -56,6 +56,8 @@ class PrefillTimes {
   // Two prompts and more are dealt out over two microbatches where the deployment has them, the library has
   // measured them, and that is faster.
   StepTime of(const PrefillWork& work, int prompts = 1) const;
+  // Whether they are dealt out so.
+  bool takes_two(const PrefillWork& work, int prompts) const;
 
  private:
   PrefillSpec spec_;

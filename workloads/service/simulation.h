@@ -89,6 +89,7 @@ struct ServiceOptions {
   Time sample{};  // distance of occupancies, doubled each time that there are kMostOccupancies; 0: none
   bool allow_extrapolation = false;
   int step_samples = 0;            // steps of decode that are drawn
+  int batch_samples = 0;           // batches of prompts, likewise
   bool evidence = false;           // of each request
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
@@ -107,6 +108,7 @@ struct ServiceResult {
   std::vector<Served> served;  // by number of the request
   std::vector<Occupancy> occupancy;
   std::vector<StepSample> steps_drawn;
+  std::vector<BatchSample> batches_drawn;
   std::vector<TokenGap> gaps;
   Time end{};
   double request_seconds = 0;                    // integral of requests that have arrived and are not done

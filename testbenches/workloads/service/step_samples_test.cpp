@@ -1,4 +1,4 @@
-// Steps that are drawn for an audit, and what a layer of them takes by the library.
+// Steps and batches of prompts that are drawn for an audit, and what a layer of a step takes by the library.
 #include "workloads/service/step_samples.h"
 
 #include <gmock/gmock.h>
@@ -88,6 +88,38 @@ TEST(StepSamples, AreOfTheServicesSteps) {
     EXPECT_EQ(sample.load.batch, 8);
     EXPECT_EQ(sample.lengths[static_cast<std::size_t>(result.served[0].die)].front(), 500 + 2 * step);
   }
+}
+
+// Prompts of 700 and 500 tokens in chunks of 400, batches of 600: 400 of the first, which is alone; its last
+// 300 and 300 of the second; the last 200 of that.
+TEST(BatchSamples, AreOfTheServicesBatches) {
+  RequestTrace trace;
+  trace.requests.resize(2);
+  trace.requests[0].prompt = 700;
+  trace.requests[1].prompt = 500;
+  trace.requests[0].output = trace.requests[1].output = 1;
+  Deployment deployment = small_deployment();
+  deployment.prefill.instances = 1;
+  deployment.prefill.batch_tokens = 600;
+  deployment.prefill.chunk = 400;
+  ServiceOptions options;
+  options.batch_samples = 10;
+  const ServiceResult result = serve(trace, deployment, small_library(), options);
+  ASSERT_EQ(result.batches, 3);
+  ASSERT_THAT(result.batches_drawn, SizeIs(3));
+  const auto prompts = [&](int batch) {
+    std::vector<std::pair<int, int>> made;
+    for (const auto& prompt : result.batches_drawn[static_cast<std::size_t>(batch)].prompts)
+      made.emplace_back(prompt.fresh, prompt.before);
+    return made;
+  };
+  EXPECT_THAT(prompts(0), ElementsAre(std::pair{400, 0}));
+  EXPECT_THAT(prompts(1), ElementsAre(std::pair{300, 400}, std::pair{300, 0}));
+  EXPECT_THAT(prompts(2), ElementsAre(std::pair{200, 300}));
+  EXPECT_EQ(result.batches_drawn[1].number, 1);
+  EXPECT_GT(result.batches_drawn[1].at, Time{});
+  options.batch_samples = 0;
+  EXPECT_THAT(serve(trace, deployment, small_library(), options).batches_drawn, IsEmpty());
 }
 
 TEST(DecodeSteps, KnowTheirLayerWhereTheLibraryDoes) {

@@ -14,7 +14,9 @@
 #include "workloads/service/prefill_times.h"
 #include "workloads/service/study/serve_audit.h"
 #include "workloads/service/study/serve_beside.h"
+#include "workloads/service/study/serve_evidence.h"
 #include "workloads/service/study/serve_observed.h"
+#include "workloads/service/study/serve_prefill_audit.h"
 #include "workloads/service/study/serve_runs.h"
 #include "workloads/service/study/serve_search.h"
 #include "workloads/service/study/serve_timeline.h"
@@ -92,8 +94,10 @@ class Table {
     if (context.observers != nullptr)
       timeline_.emplace(context.observers->request().timeline, context.observers->request().shown,
                         options.timeline_requests);
-    for (const service::Deployment& deployment : runs_.deployments())
+    for (const service::Deployment& deployment : runs_.deployments()) {
       if (options.audit > 0) audits_.emplace_back(context, runs_.library(), deployment);
+      if (options.audit_prefill > 0) prefill_audits_.emplace_back(context, runs_.library(), deployment);
+    }
   }
 
   StudyResult make() {
@@ -106,7 +110,7 @@ class Table {
     if (!options_.search.empty()) search();
     if (shares()) beside();
     for (std::size_t k = 0; options_.search.empty() && !shares() && k < runs_.deployments().size(); ++k) {
-      if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
+      if (!add(k)) {
         result_.complete = false;
         break;
       }
@@ -151,7 +155,8 @@ class Table {
     }
   }
   // False: interrupted.
-  bool add(const service::Deployment& deployment, const ServeAudit* audit) {
+  bool add(std::size_t number) {
+    const service::Deployment& deployment = runs_.deployments()[number];
     std::optional<ServeRuns::LargestRate> largest;
     // How many rates it will try is not known.
     const auto tell = [this](double, Time now) { tell_progress(0, now); };
@@ -167,10 +172,20 @@ class Table {
         if (options_.slo_seeds > 1) row->set("slo_rate_ci95_rps", summarise(largest_rates).ci95);
         if (k == 0) row->set("search", largest->tried);
       }
-      if (audit != nullptr && !audit->add_to(*row, context_, steps_drawn_, result_)) return false;
+      if (!audit(number, *row)) return false;
       if (k == 0) note_of_deployment(deployment, *row, result_);
       context_.finish_row(result_, std::move(*row));
     }
+    return true;
+  }
+
+  // Of the deployment of this number. False: interrupted.
+  bool audit(std::size_t number, Row& row) {
+    if (!audits_.empty() && !audits_[number].add_to(row, context_, drawn_.steps_drawn, result_)) return false;
+    if (!prefill_audits_.empty() &&
+        !prefill_audits_[number].add_to(row, context_, drawn_.batches_drawn, result_))
+      return false;
+    if (options_.evidence) set_audited(row);
     return true;
   }
 
@@ -218,7 +233,7 @@ class Table {
           "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
           "no larger ones",
           served.cut_batches, served.batches));
-    if (k == 0) steps_drawn_ = served.steps_drawn;
+    if (k == 0) drawn_ = {served.steps_drawn, served.batches_drawn};
     result_.simulator.simulated += served.end;
     if (written) {
       write_file(file_of(context_, "requests", number), requests_csv(trace, served));
@@ -245,7 +260,11 @@ class Table {
   ServeRuns runs_;
   std::optional<ServeTimeline> timeline_;
   std::vector<ServeAudit> audits_;  // by deployment
-  std::vector<service::StepSample> steps_drawn_;
+  std::vector<PrefillAudit> prefill_audits_;
+  struct {
+    std::vector<service::StepSample> steps_drawn;
+    std::vector<service::BatchSample> batches_drawn;
+  } drawn_;
   StudyResult result_;
 };
 
@@ -304,6 +323,10 @@ constexpr std::array kEvidenceAt{
     Field{"parameter", FieldType::ratio, "of the deployment, links, reads of the cache"},
     Field{"error", FieldType::ratio,
           "that it may be off by: errors of the library's curves, by leaving points out, weighted by time"},
+    Field{"before", FieldType::ratio, "of this time: until the first token"},
+    Field{"audited", FieldType::ratio,
+          "what audited batches and steps were off by on the average, as a share of this time; with "
+          "--audit-prefill for what is before the first token, with --audit for what is behind it"},
 };
 constexpr std::array kObserved{
     Field{"metric", FieldType::text, "ttft, tpot or e2e"},
@@ -431,6 +454,10 @@ constexpr std::array kServeFields{
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
     Field{"audit", FieldType::list, "audited steps", false, kAuditFields},
+    Field{"audit_prefill_worst", FieldType::ratio,
+          "largest difference of an audited batch of prompts, with --audit-prefill"},
+    Field{"audit_prefill_mean", FieldType::ratio, "mean of them, signs left out"},
+    Field{"audit_prefill", FieldType::list, "audited batches", false, kPrefillAuditFields},
 };
 
 }  // namespace

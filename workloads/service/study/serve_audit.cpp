@@ -6,40 +6,17 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/text/error.h"
 #include "base/text/standard_error.h"
 #include "traces/random.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/layer/decode.h"
+#include "workloads/service/study/recorded_command.h"
 
 namespace cm384::studies {
 namespace {
 
-// Of every run; a recorded command may say them.
-struct OfEveryRun {
-  std::int64_t seed = 1;
-  int threads = 0;
-  std::string machine;
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor&& visit) {
-    visit("seed", self.seed, Range{std::int64_t{0}, std::numeric_limits<std::int64_t>::max()}, "of the run");
-    visit("threads", self.threads, Range{0, 4096}, "of the host");
-    visit("machine", self.machine, Form{"PRESET|FILE"}, "the machine");
-  }
-};
-
 LayerOptions layer_of(const std::string& command) {
-  const std::vector<std::string> words = shell_words(command);
-  if (words.size() < 3 || words[0] != "cm384" || words[1] != "run" || words[2] != "decode")
-    throw InputError(
-        fmt::format("--audit: '{}' beside a step of the library is no `cm384 run decode`", command));
-  DecodeOptions options;
-  OfEveryRun others;
-  const std::vector<OptionGroup> groups{{"", hw::list_parameters(options)},
-                                        {"", hw::list_parameters(others)}};
-  options.follow(parse_options(groups, {words.begin() + 3, words.end()}));
-  return options.layer;
+  return options_of_command<DecodeOptions>(command, "decode", "audit", "step").layer;
 }
 
 // The requests of a die dealt out over microbatches, the longest first, each to the one with fewest tokens
@@ -71,7 +48,8 @@ std::vector<LayerSetting> settings_of(const StudyContext& context, LayerOptions 
   for (LayerSetting& setting : settings) {
     std::vector<RankLengths> lengths;
     for (const auto& requests : sample.lengths)
-      lengths.push_back(dealt_out(requests, setting.microbatches, options.batch / options.dies_of_npu / setting.microbatches));
+      lengths.push_back(dealt_out(requests, setting.microbatches,
+                                  options.batch / options.dies_of_npu / setting.microbatches));
     share_lengths(setting, lengths, setting.detail == options.ranks ? options.ranks : options.kv_sets);
   }
   return settings;

@@ -17,9 +17,9 @@ namespace {
 
 // Options of the command as a whole, or of questions that are asked of one service.
 constexpr std::array kNotOfAFile{
-    "npus",      "slo",    "slo-share",   "slo-seeds", "seeds",        "observed", "search",
-    "search-by", "why",    "evidence",    "outage",    "fault",        "switch",   "timeline-requests",
-    "audit",     "beside", "shared-npus", "export",    "shared-cache", "training"};
+    "npus",      "slo",           "slo-share", "slo-seeds",   "seeds",  "observed",     "search",
+    "search-by", "why",           "evidence",  "outage",      "fault",  "switch",       "timeline-requests",
+    "audit",     "audit-prefill", "beside",    "shared-npus", "export", "shared-cache", "training"};
 
 // Beside what it would be on the NPUs alone that no service ever had.
 void set_training(Row& row, const service::TrainingResult& training) {

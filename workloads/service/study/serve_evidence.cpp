@@ -34,7 +34,7 @@ EvidenceSum behind_it(const service::Served& served, const service::LatencyEvide
   return sum;
 }
 
-Row row_of(const char* metric, const char* percentile, double ms, const EvidenceSum& sum) {
+Row row_of(const char* metric, const char* percentile, double ms, const EvidenceSum& sum, double before) {
   const double all = std::max(1e-300, sum.total());
   const auto share = [&](service::Evidence of) { return sum.s[static_cast<std::size_t>(of)] / all; };
   return {{"metric", metric},
@@ -44,7 +44,8 @@ Row row_of(const char* metric, const char* percentile, double ms, const Evidence
           {"interpolated", share(service::Evidence::interpolated)},
           {"extrapolated", share(service::Evidence::extrapolated)},
           {"parameter", share(service::Evidence::parameter)},
-          {"error", sum.error_s / all}};
+          {"error", sum.error_s / all},
+          {"before", before / all}};
 }
 
 }  // namespace
@@ -76,15 +77,33 @@ Rows evidence_rows(const service::RequestTrace& trace, const service::ServiceRes
       const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(count))) - 1;
       const std::size_t beside = count / 200;
       EvidenceSum sum;
+      double before = 0;
       for (std::size_t n = at - std::min(at, beside); n <= std::min(count - 1, at + beside); ++n) {
         const std::size_t k = order[n].second;
-        if (metric.before) sum += until_first_token(result.served[k], result.evidence_of[k]);
+        if (metric.before) {
+          const EvidenceSum first = until_first_token(result.served[k], result.evidence_of[k]);
+          before += first.total();
+          sum += first;
+        }
         if (metric.behind) sum += behind_it(result.served[k], result.evidence_of[k]);
       }
-      rows.push_back(row_of(metric.name, name, order[at].first, sum));
+      rows.push_back(row_of(metric.name, name, order[at].first, sum, before));
     }
   }
   return rows;
+}
+
+void set_audited(Row& row) {
+  const Rows* const rows = row["evidence_at"].rows();
+  const Value batches = row["audit_prefill_mean"], steps = row["audit_mean"];
+  if (rows == nullptr || (batches.empty() && steps.empty())) return;
+  Rows made = *rows;
+  for (Row& at : made) {
+    const double before = at["before"].number(), library = 1 - at["parameter"].number();
+    if ((before > 0 && batches.empty()) || (before < 1 && steps.empty())) continue;
+    at.set("audited", library * (before * batches.number() + (1 - before) * steps.number()));
+  }
+  row.set("evidence_at", std::move(made));
 }
 
 }  // namespace cm384::studies

@@ -10,4 +10,8 @@ namespace cm384::studies {
 // shares of that time over the requests next to the percentile, a hundredth of all of them.
 Rows evidence_rows(const service::RequestTrace& trace, const service::ServiceResult& result);
 
+// Adds `audited` to these rows of a row that has audits: what audited batches and steps were off by on the
+// average as a share of this time.
+void set_audited(Row& row);
+
 }  // namespace cm384::studies

@@ -39,7 +39,7 @@ struct ServeOptions {
   std::string search_by = "goodput";
   bool why = false, evidence = false;
   int timeline_requests = 200;
-  int audit = 0;
+  int audit = 0, audit_prefill = 0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -161,6 +161,10 @@ struct ServeOptions {
           "steps, drawn by the seed, of which a decode layer is simulated on the machine and compared with "
           "what "
           "the library gave; what that takes is said before");
+    visit(
+        "audit-prefill", self.audit_prefill, Range{0, 1000},
+        "batches of prompts, drawn by the seed, that are simulated with the lengths of their own prompts and "
+        "compared likewise");
   }
 };
 

@@ -62,13 +62,16 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
             "concurrency", "think", "slo", "seeds"},
            "observed");
   if (!options.search.empty())
-    refuse({"npus", "slo", "seeds", "observed", "timeline", "audit", "outage", "fault", "switch"}, "search");
+    refuse({"npus", "slo", "seeds", "observed", "timeline", "audit", "audit-prefill", "outage", "fault",
+            "switch"},
+           "search");
   if (!options.search.empty() && options.rate.size() > 1)
     throw InputError("run serve: --search: has one --rate");
   for (const auto& [name, asked] :
        {std::pair{"beside", !options.beside.empty()}, {"training", !options.training.empty()}}) {
     if (!asked) continue;
-    refuse({"npus", "slo", "seeds", "observed", "search", "timeline", "audit", "outage", "fault", "switch"},
+    refuse({"npus", "slo", "seeds", "observed", "search", "timeline", "audit", "audit-prefill", "outage",
+            "fault", "switch"},
            name);
     if (options.rate.size() > 1) throw InputError(fmt::format("run serve: --{}: has one --rate", name));
   }
@@ -283,7 +286,10 @@ service::ServiceOptions ServeRuns::prepared(const service::Deployment& deploymen
   service::ServiceOptions options = service_;
   options.seed = seed;
   options.interrupted = &context_.interrupted;
-  if (seed == context_.seed) options.step_samples = options_.audit;
+  if (seed == context_.seed) {
+    options.step_samples = options_.audit;
+    options.batch_samples = options_.audit_prefill;
+  }
   if (warm_) {
     check_warm(*warm_, trace, deployment);
     options.warm = &*warm_;
