@@ -149,7 +149,7 @@ class Table {
       if (!context_.out_folder.empty()) {
         write_file(file_of(context_, "requests", number), requests_csv(one.trace, one.result));
         write_file(file_of(context_, "occupancy", number),
-                   occupancy_csv(one.result, one.deployment.scale.acts()));
+                   occupancy_csv(one.result, one.deployment.scale.acts(), options_.shared_cache));
       }
       context_.finish_row(result_, one.row);
     }

@@ -378,11 +378,11 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   return text;
 }
 
-std::string occupancy_csv(const service::ServiceResult& result, bool instances) {
-  std::string text =
-      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,obs_"
-      "blocks,"
-      "out_of_order";
+std::string occupancy_csv(const service::ServiceResult& result, bool instances, bool shared_blocks) {
+  std::string text = "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,";
+  for (const char* tier : {"dram", "evs", "obs"})
+    text += fmt::format("{}_blocks{},", tier, shared_blocks ? "_of_all" : "");
+  text += "out_of_order";
   text += instances ? ",prefill_instances,decode_instances\n" : "\n";
   auto out = std::back_inserter(text);
   for (const service::Occupancy& o : result.occupancy) {

@@ -51,6 +51,7 @@ Row search_point(double rate, const Row& row);
 // A line per request, and a line per moment.
 std::string requests_csv(const service::RequestTrace& trace, const service::ServiceResult& result);
 // With `instances` of the pools, where these come and go.
-std::string occupancy_csv(const service::ServiceResult& result, bool instances = false);
+std::string occupancy_csv(const service::ServiceResult& result, bool instances = false,
+                          bool shared_blocks = false);
 
 }  // namespace cm384::studies
