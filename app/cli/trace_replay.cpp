@@ -7,6 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/common_options.h"
@@ -37,12 +40,6 @@ using studies::FieldType;
 using studies::Form;
 using traces::TrafficRecord;
 
-// Of time without traffic it is not recorded when it was: others import durations.
-bool has_no_time(const TrafficRecord& r) {
-  return r.kind == TrafficRecord::Kind::compute && r.start == Time{} && r.end > r.start &&
-         (!r.dependencies.empty() || r.lane != 0);
-}
-
 // What a replay's records come to.
 struct Tally {
   std::uint64_t transactions = 0, bytes = 0, at_recorded_time = 0;
@@ -53,12 +50,25 @@ struct Tally {
   // A transfer took time when it was recorded, or a point behind some has one: imports say at most when they
   // begin. Of all time without traffic it is known when it was.
   bool timed = false, all_timed = true;
+  std::set<std::pair<traces::Unit, int>> begun_at_zero;  // queues of dies
+  std::vector<bool> ended_behind_zero;                   // of each record
+
+  // Of time without traffic it is not recorded when it was: others import durations. At 0 may begin what
+  // waits for nothing that takes time, one of each queue.
+  bool has_no_time(const TrafficRecord& r) {
+    if (r.kind != TrafficRecord::Kind::compute || r.start != Time{} || r.end == r.start) return false;
+    const bool waits = std::ranges::any_of(r.dependencies, [this](const traces::TrafficDependency& d) {
+      return d.delay > Time{} || (d.on < ended_behind_zero.size() && ended_behind_zero[d.on]);
+    });
+    return waits || (r.lane != 0 && !begun_at_zero.emplace(r.source, r.lane).second);
+  }
 
   void add(std::uint64_t number, const TrafficRecord& r, Time start, Time end) {
+    all_timed = all_timed && !has_no_time(r);
+    ended_behind_zero.push_back(r.end > Time{});
     at_recorded_time += r.at_recorded_time() ? 1 : 0;
     // The machine is found idle some time after the last thing has happened.
     if (r.kind == TrafficRecord::Kind::idle) return;
-    all_timed = all_timed && !has_no_time(r);
     timed = timed || (r.moves() ? r.end > r.start : r.kind == TrafficRecord::Kind::barrier && r.end > Time{});
     recorded = std::max(recorded, r.end);
     replayed = std::max(replayed, end);

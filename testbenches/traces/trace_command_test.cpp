@@ -238,6 +238,21 @@ TEST_F(TraceCommand, QuantaOfACaseShareALink) {
   }
 }
 
+// A replay that was written has times, also of an import whose computing begins at 0 and takes turns.
+TEST_F(TraceCommand, AWrittenReplayIsComparedWithItsTimes) {
+  write("g.goal",
+        "num_ranks 2\nrank 0 {\nl1: calc 2000\nl2: send 64b to 1\nl2 requires l1\nl3: calc 500 cpu 1\n}\n"
+        "rank 1 {\nl1: recv 64b from 0\nl2: calc 1000\nl2 requires l1\n}\n");
+  done("convert g.goal g.trace");
+  const Json imported = json("replay g.trace --write again.trace --format json")["rows"][0];
+  EXPECT_TRUE(imported["recorded_us"].is_null());
+  EXPECT_TRUE(imported["ratio"].is_null());
+  const Json again = json("replay again.trace --format json")["rows"][0];
+  EXPECT_EQ(again["recorded_us"], imported["replayed_us"]);
+  EXPECT_EQ(again["ratio"], 1.0);
+  EXPECT_EQ(again["worst_error"], 0.0);
+}
+
 // Those of others, where they are.
 TEST_F(TraceCommand, RecordedCasesReplayOnTheirOwnMachines) {
   const char* given = std::getenv("CM384_SHARED");
