@@ -4,8 +4,10 @@
 
 #include <array>
 
+#include "base/text/error.h"
 #include "base/text/number.h"
 #include "traces/host_words.h"
+#include "traces/importers/recognise.h"
 #include "traces/traffic_csv.h"
 #include "traces/traffic_file.h"
 
@@ -114,8 +116,13 @@ bool parse_unit(std::string_view text, Unit& unit) {
 }
 
 std::unique_ptr<TrafficSource> open_traffic(const std::string& path) {
-  if (path.ends_with(".csv")) return std::make_unique<TrafficCsvReader>(path);
-  return std::make_unique<TrafficFileReader>(path);
+  try {
+    if (path.ends_with(".csv")) return std::make_unique<TrafficCsvReader>(path);
+    return std::make_unique<TrafficFileReader>(path);
+  } catch (const InputError&) {
+    refuse_foreign(path);
+    throw;
+  }
 }
 
 std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const TrafficHeader& header) {

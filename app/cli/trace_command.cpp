@@ -195,14 +195,7 @@ int convert(const Program&, const ConvertOptions& options, const studies::Given&
     import(options, given, inputs, output, kind);
     return kDone;
   }
-  const std::pair<TraceKind, const char*> elsewhere[] = {{TraceKind::routing, "trace from-routing"},
-                                                         {TraceKind::timeline, "trace from-timeline"},
-                                                         {TraceKind::requests, "run serve --requests"}};
-  for (const auto& [other, command] : elsewhere) {
-    if (kind == other)
-      throw InputError(fmt::format("{}: looks like {}, which `cm384 {}` reads", inputs.front(),
-                                   traces::text_of(kind), command));
-  }
+  traces::refuse_foreign(inputs.front());
   if (kind == TraceKind::other)
     throw InputError(
         fmt::format("{}: {}; allowed: traces of cm384, Chakra's .et or JSON, traffic.csv or a case "

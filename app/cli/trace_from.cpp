@@ -12,6 +12,7 @@
 #include "base/text/output_file.h"
 #include "traces/importers/import_timeline.h"
 #include "traces/importers/imported_collectives.h"
+#include "traces/importers/recognise.h"
 #include "traces/routing/routing_traffic.h"
 
 namespace cm384::cli {
@@ -125,7 +126,18 @@ int from_timeline(const Program&, const TimelineOptions& o, const studies::Given
   std::optional<OutputFile> collectives;
   if (!o.collectives.empty()) collectives.emplace(o.collectives);
   const auto sink = traces::create_traffic(o.file.back(), {machine.name, "timeline", {}});
-  const traces::ImportResult result = traces::import_timelines(inputs, messages, how, *sink);
+  traces::ImportResult result;
+  try {
+    result = traces::import_timelines(inputs, messages, how, *sink);
+  } catch (const InputError&) {
+    // What a file is says more than what a timeline lacks in it.
+    for (const std::string& input : inputs) {
+      const traces::TraceKind kind = traces::recognise(input);
+      if (kind != traces::TraceKind::timeline && kind != traces::TraceKind::routing)
+        traces::refuse_foreign(input);
+    }
+    throw;
+  }
   sink->finish();
   if (collectives) {
     collectives->write(traces::text_of(result.collectives));

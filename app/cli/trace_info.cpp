@@ -25,12 +25,7 @@ using traces::TrafficRecord;
 // Which of our two kinds of traces the file holds. Throws InputError for one to be converted first.
 bool is_routing(const std::string& path) {
   const TraceKind kind = traces::recognise(path);
-  if (kind != TraceKind::traffic && kind != TraceKind::routing && kind != TraceKind::other)
-    throw InputError(fmt::format("{}: {}; allowed: traces of cm384{}", path, traces::text_of(kind),
-                                 kind == TraceKind::requests ? ""
-                                 : kind == TraceKind::timeline
-                                     ? ", which `cm384 trace from-timeline` makes of it"
-                                     : ", which `cm384 trace convert` makes of it"));
+  if (kind != TraceKind::routing) traces::refuse_foreign(path);
   return kind == TraceKind::routing;
 }
 

@@ -253,6 +253,30 @@ TEST_F(TraceCommand, AWrittenReplayIsComparedWithItsTimes) {
   EXPECT_EQ(again["worst_error"], 0.0);
 }
 
+// What a file is, and what reads it, whichever command it is given to.
+TEST_F(TraceCommand, FilesForOtherCommandsAreNamed) {
+  write("map.json", R"({"moe_layer_count":1,"layer_list":[{"device_list":[{"device_expert":[0,1]}]}]})");
+  write("x.cm", "Nodes 4\nConnections 1\n0->2 id 1 start 0 size 4096\n");
+  write("l.csv", "source,target,bytes\n0,2,4096\n");
+  write("n.log",
+        "h:1:1 [0] NCCL INFO comm 0xa rank 0 nranks 1 cudaDev 0 busId 1 - Init COMPLETE\n"
+        "h:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1 datatype 0 op 0 root 0 "
+        "comm "
+        "0xa [nranks=1] stream 0x5\n");
+  const std::string htsim =
+      "x.cm: looks like a connection matrix of htsim, which `cm384 trace convert` reads";
+  expect_refused("convert map.json o.trace",
+                 "map.json: looks like a map of experts, which `cm384 trace from-routing --placement` reads");
+  for (const char* command : {"replay x.cm", "info x.cm", "check x.cm", "cut x.cm o.trace --to 1us",
+                              "shape x.cm o.trace", "from-timeline x.cm o.trace"})
+    expect_refused(command, htsim);
+  expect_refused("replay l.csv", "l.csv: looks like a list of messages, which `cm384 trace convert` reads");
+  done("convert n.log o.trace");
+  expect_refused("convert n.log x.cm o.trace", "x.cm: no line of it is NCCL's or HCCL's");
+  write("t.json", R"({"version":1,"traceEvents":[{"ph":"X","name":"a","ts":"soon","dur":1}]})");
+  expect_refused("from-timeline t.json o.trace", "t.json: event 0: ts: ");
+}
+
 // Those of others, where they are.
 TEST_F(TraceCommand, RecordedCasesReplayOnTheirOwnMachines) {
   const char* given = std::getenv("CM384_SHARED");

@@ -71,14 +71,19 @@ std::string in_brackets(std::string_view line, std::string_view name) {
 class LogReader {
  public:
   explicit LogReader(const std::string& path) : path_(path), lines_(path) {
+    bool known = false;
     for (std::string line; lines_.next(line);) {
       const std::string_view text(line);
+      known = known || text.find(kNcclMark) != std::string_view::npos ||
+              text.find(kHcclMark) != std::string_view::npos;
       if (const std::size_t nccl = text.find(kNcclMark); nccl != std::string_view::npos) {
         read_nccl(text.substr(0, nccl), text.substr(nccl + kNcclMark.size()));
       } else if (const std::size_t hccl = text.find(kHcclMark); hccl != std::string_view::npos) {
         read_hccl(text.substr(0, hccl), text.substr(hccl + kHcclMark.size()));
       }
     }
+    if (!known)
+      throw InputError(fmt::format("{}: no line of it is NCCL's or HCCL's; allowed: their logs", path));
   }
   std::vector<LoggedProcess> processes;
   std::uint64_t not_taken = 0;  // calls that are known and not followed

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text/error.h"
 #include "base/text/unpacked_input.h"
 #include "traces/import.h"
 
@@ -26,6 +27,8 @@ TraceKind kind_of_json(std::string_view begin) {
       has("\"Communication Bandwidth Info\"") || has("\"schemaVersion\"") || has("\"ph\""))
     return TraceKind::timeline;
   if (has("\"version\"")) return TraceKind::chakra;
+  if (has("\"device_expert\"") || has("\"moe_layer_count\"") || has("\"physical_to_logical_map\""))
+    return TraceKind::experts;
   if (has("\"input_lens\"") || has("\"request_throughput\"")) return TraceKind::requests;
   if (has("\"input_length\"") || has("\"input_toks\"") || has("\"arrival_time_ns\"") || has("\"requests\""))
     return TraceKind::requests;
@@ -60,10 +63,23 @@ std::string text_of(TraceKind kind) {
       return "a log of NCCL or HCCL";
     case TraceKind::requests:
       return "requests of a service";
+    case TraceKind::experts:
+      return "a map of experts";
     case TraceKind::other:
       break;
   }
   return "no trace that is known here";
+}
+
+void refuse_foreign(const std::string& path) {
+  const TraceKind kind = recognise(path);
+  if (kind == TraceKind::traffic || kind == TraceKind::other) return;
+  const char* reader = kind == TraceKind::routing    ? "trace from-routing"
+                       : kind == TraceKind::experts  ? "trace from-routing --placement"
+                       : kind == TraceKind::timeline ? "trace from-timeline"
+                       : kind == TraceKind::requests ? "run serve --requests"
+                                                     : "trace convert";
+  throw InputError(fmt::format("{}: looks like {}, which `cm384 {}` reads", path, text_of(kind), reader));
 }
 
 TraceKind recognise(const std::string& path) {

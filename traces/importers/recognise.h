@@ -19,11 +19,16 @@ enum class TraceKind : std::uint8_t {
   msccl,
   log,       // of NCCL or HCCL
   requests,  // of users of a service
+  experts,   // which rank has which experts
   other,     // none of these; reading it as traffic says what is wrong
 };
 
 // "a traffic.csv of ns-3-UB": for people.
 std::string text_of(TraceKind kind);
+
+// Throws InputError naming what the file looks like and which command reads it, where that is none of our
+// traces.
+void refuse_foreign(const std::string& path);
 
 // Of a file packed by gzip or not. Throws InputError if it cannot be opened.
 TraceKind recognise(const std::string& path);
