@@ -7,7 +7,6 @@
 #include "base/text/error.h"
 #include "base/text/number.h"
 #include "traces/host_words.h"
-#include "traces/importers/recognise.h"
 #include "traces/traffic_csv.h"
 #include "traces/traffic_file.h"
 
@@ -113,16 +112,6 @@ bool parse_unit(std::string_view text, Unit& unit) {
   const auto number = hw::number_of<decltype(unit.number)>(text);
   unit.number = number.value_or(unit.number);
   return number.has_value();
-}
-
-std::unique_ptr<TrafficSource> open_traffic(const std::string& path) {
-  try {
-    if (path.ends_with(".csv")) return std::make_unique<TrafficCsvReader>(path);
-    return std::make_unique<TrafficFileReader>(path);
-  } catch (const InputError&) {
-    refuse_foreign(path);
-    throw;
-  }
 }
 
 std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const TrafficHeader& header) {

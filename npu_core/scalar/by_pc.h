@@ -8,50 +8,46 @@
 
 namespace cm384::npu {
 
-// Open addressing; pc 0 is none. References hold until the next call of at().
+// Open addressing into entries that stand one behind another: thousands of cores have tables each. References
+// hold until the next call of at().
 template <class Counted>
 class ByPc {
  public:
   Counted& at(std::uint64_t pc) {
-    if (2 * used_ >= entries_.size()) grow();
-    Entry& found = place(entries_, pc);
-    if (found.pc == 0) {
-      found.pc = pc;
-      ++used_;
+    if (2 * entries_.size() >= slots_.size()) grow();
+    std::uint32_t& slot = place(pc);
+    if (slot == 0) {
+      entries_.push_back({pc, {}});
+      slot = static_cast<std::uint32_t>(entries_.size());
     }
-    return found.counted;
+    return entries_[slot - 1].counted;
   }
-  // Calls visit(pc, counted), in no order.
+  // Calls visit(pc, counted), in the order in which they came.
   template <class Visit>
   void each(const Visit& visit) const {
-    for (const Entry& entry : entries_) {
-      if (entry.pc != 0) visit(entry.pc, entry.counted);
-    }
+    for (const Entry& entry : entries_) visit(entry.pc, entry.counted);
   }
-  bool empty() const { return used_ == 0; }
+  bool empty() const { return entries_.empty(); }
 
  private:
   struct Entry {
-    std::uint64_t pc = 0;
-    Counted counted{};
+    std::uint64_t pc;
+    Counted counted;
   };
   static constexpr std::size_t kFirst = 64;
 
-  static Entry& place(std::vector<Entry>& in, std::uint64_t pc) {
-    std::size_t slot = static_cast<std::size_t>((pc >> 1) * 0x9e3779b97f4a7c15u >> 32) & (in.size() - 1);
-    while (in[slot].pc != pc && in[slot].pc != 0) slot = (slot + 1) & (in.size() - 1);
-    return in[slot];
+  std::uint32_t& place(std::uint64_t pc) {
+    std::size_t at = static_cast<std::size_t>((pc >> 1) * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1);
+    while (slots_[at] != 0 && entries_[slots_[at] - 1].pc != pc) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
   }
   void grow() {
-    std::vector<Entry> larger(std::max(kFirst, 2 * entries_.size()));
-    for (Entry& entry : entries_) {
-      if (entry.pc != 0) place(larger, entry.pc) = std::move(entry);
-    }
-    entries_ = std::move(larger);
+    slots_.assign(std::max(kFirst, 2 * slots_.size()), 0);
+    for (std::uint32_t n = 0; n < entries_.size(); ++n) place(entries_[n].pc) = n + 1;
   }
 
   std::vector<Entry> entries_;
-  std::size_t used_ = 0;
+  std::vector<std::uint32_t> slots_;  // number of an entry, from 1; 0: none
 };
 
 }  // namespace cm384::npu

@@ -70,13 +70,24 @@ const Block& ScalarProfile::Blocks::at(const Program& program, std::uint64_t pc)
   return *block;
 }
 
-std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(std::size_t program, Blocks& blocks) const {
+ScalarProfile::Counts& ScalarProfile::Counts::operator+=(const Counts& other) {
+  other.blocks.each([&](std::uint64_t pc, const Ran& ran) {
+    Ran& sum = blocks.at(pc);
+    sum.times += ran.times;
+    sum.edge_cycles += ran.edge_cycles;
+  });
+  other.instructions.each(
+      [&](std::uint64_t pc, const ScalarCycles& cycles) { instructions.at(pc) += cycles; });
+  return *this;
+}
+
+std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(const Program& program,
+                                                                  const Counts& counts, Blocks& blocks) {
   constexpr auto kLatency = static_cast<std::size_t>(ScalarStall::latency);
-  const Table& table = tables_[program];
   std::map<std::uint64_t, ScalarCycles> all;
-  table.instructions.each([&](std::uint64_t pc, const ScalarCycles& cycles) { all[pc] += cycles; });
-  table.blocks.each([&](std::uint64_t first, const Ran& ran) {
-    const Block& block = blocks.at(*programs_[program], first);
+  counts.instructions.each([&](std::uint64_t pc, const ScalarCycles& cycles) { all[pc] += cycles; });
+  counts.blocks.each([&](std::uint64_t first, const Ran& ran) {
+    const Block& block = blocks.at(program, first);
     const Operation* const ops = block.operations;
     for (std::uint32_t n = 0; n < block.instructions; ++n) {
       ScalarCycles& cycles = all[first + 2u * ops[n].pc_halfwords];
@@ -87,6 +98,21 @@ std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(std::size_t pr
     }
   });
   return all;
+}
+
+ScalarCycles ScalarProfile::total(const Program& program, const Counts& counts, Blocks& blocks) {
+  ScalarCycles sum;
+  counts.instructions.each([&](std::uint64_t, const ScalarCycles& cycles) { sum += cycles; });
+  counts.blocks.each([&](std::uint64_t first, const Ran& ran) {
+    const Block& block = blocks.at(program, first);
+    const std::uint32_t count = block.instructions;
+    sum.instructions += ran.times * count;
+    sum.stalls[static_cast<std::size_t>(ScalarStall::latency)] +=
+        ran.times * static_cast<std::uint64_t>(block.operations[count].offset - block.operations[0].offset -
+                                               static_cast<std::int64_t>(count)) +
+        ran.edge_cycles;
+  });
+  return sum;
 }
 
 }  // namespace cm384::npu

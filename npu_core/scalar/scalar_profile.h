@@ -58,7 +58,7 @@ class ScalarProfile {
 
   // A block has run to its end, and the way on cost so much.
   void ran(std::uint64_t block, std::int64_t edge_cost) {
-    Ran& ran = tables_[current_].blocks.at(block);
+    Ran& ran = tables_[current_].counts.blocks.at(block);
     ++ran.times;
     ran.edge_cycles += static_cast<std::uint64_t>(edge_cost);
   }
@@ -101,20 +101,29 @@ class ScalarProfile {
    private:
     std::map<std::pair<const Program*, std::uint64_t>, std::shared_ptr<const Block>> known_;
   };
-  // By pc, of one program.
-  std::map<std::uint64_t, ScalarCycles> instructions(std::size_t program, Blocks& blocks) const;
-
- private:
   struct Ran {
     std::uint64_t times = 0, edge_cycles = 0;
   };
-  struct Table {
+  // Of one program, on one core or summed over many.
+  struct Counts {
     ByPc<Ran> blocks;
     ByPc<ScalarCycles> instructions;  // beyond what blocks say
+
+    Counts& operator+=(const Counts& other);
+  };
+  const Counts& counts(std::size_t program) const { return tables_[program].counts; }
+  // By pc; and all of it.
+  static std::map<std::uint64_t, ScalarCycles> instructions(const Program& program, const Counts& counts,
+                                                            Blocks& blocks);
+  static ScalarCycles total(const Program& program, const Counts& counts, Blocks& blocks);
+
+ private:
+  struct Table {
+    Counts counts;
     std::uint64_t starts = 0;
   };
 
-  ScalarCycles& at(std::uint64_t pc) { return tables_[current_].instructions.at(pc); }
+  ScalarCycles& at(std::uint64_t pc) { return tables_[current_].counts.instructions.at(pc); }
 
   std::vector<std::shared_ptr<Program>> programs_;
   std::vector<Table> tables_;

@@ -25,12 +25,14 @@
 #include "system/observe/kernel_name.h"
 
 namespace cm384::observe {
-namespace {
 
+// In no namespace without a name: a watch of cores has it.
 struct SeenWork {
   PipeWork work;
   WorkLane lane = WorkLane::vector;
 };
+
+namespace {
 
 WorkLane lane_of(int pipe, bool cube) {
   static constexpr std::array<WorkLane, npu::kPipes> kOfVector{WorkLane::scalar, WorkLane::vector,
@@ -219,9 +221,12 @@ namespace {
 struct Gathered {
   std::shared_ptr<npu::Program> program;
   std::uint64_t blocks = 0, cube_cycles = 0, cube_bytes = 0;
-  std::map<std::uint64_t, npu::ScalarCycles> scalar;
-  std::map<std::pair<std::uint64_t, WorkLane>, PipeWork> pipes;
+  npu::ScalarProfile::Counts scalar;
+  npu::ByPc<PipeWork> pipes;  // by lane_key()
 };
+std::uint64_t lane_key(std::uint64_t pc, WorkLane lane) {
+  return pc << 4 | static_cast<std::uint64_t>(lane);
+}
 
 // Names and places of a program's instructions, asked for once each.
 class Places {
@@ -243,7 +248,7 @@ class Places {
   std::map<std::pair<const npu::ElfImage*, std::uint64_t>, Place> known_;
 };
 
-KernelWork described(const Gathered& from, Places& places) {
+KernelWork described(const Gathered& from, Places& places, npu::ScalarProfile::Blocks& blocks) {
   KernelWork made;
   made.kernel = kernel_name(from.program->image());
   made.blocks = from.blocks;
@@ -261,18 +266,21 @@ KernelWork described(const Gathered& from, Places& places) {
     work.line = place.source.line;
     return work;
   };
-  for (const auto& [pc, cycles] : from.scalar)
+  for (const auto& [pc, cycles] : npu::ScalarProfile::instructions(*from.program, from.scalar, blocks))
     add(pc, scalar_lane(places.at(*from.program, pc).operation)).scalar = cycles;
-  for (const auto& [at, pipe] : from.pipes) add(at.first, at.second).pipe = pipe;
+  from.pipes.each([&](std::uint64_t at, const PipeWork& pipe) {
+    add(at >> 4, static_cast<WorkLane>(at & 15)).pipe = pipe;
+  });
   std::ranges::stable_sort(made.instructions, {},
                            [](const InstructionWork& work) { return std::pair(work.pc, work.lane); });
   return made;
 }
 
-std::vector<KernelWork> described(const std::vector<Gathered>& all, Places& places) {
+std::vector<KernelWork> described(const std::vector<Gathered>& all, Places& places,
+                                  npu::ScalarProfile::Blocks& blocks) {
   std::vector<KernelWork> made;
   for (const Gathered& each : all) {
-    if (each.blocks > 0) made.push_back(described(each, places));
+    if (each.blocks > 0) made.push_back(described(each, places, blocks));
   }
   return made;
 }
@@ -282,7 +290,7 @@ Gathered& kernel_in(std::vector<Gathered>& all, const std::shared_ptr<npu::Progr
   const auto known =
       std::ranges::find_if(all, [&](const Gathered& g) { return &g.program->image() == &program->image(); });
   if (known != all.end()) return *known;
-  all.push_back({.program = program});
+  all.emplace_back().program = program;
   return all.back();
 }
 
@@ -326,21 +334,20 @@ LineReport LineProfile::report() const {
     for (std::size_t p = 0; p < programs.size(); ++p) {
       if (watch->scalar().starts(p) == 0) continue;
       ran = true;
-      const auto scalar = watch->scalar().instructions(p, blocks);
-      for (const auto& [pc, cycles] : scalar) core.scalar += cycles;
+      const npu::ScalarProfile::Counts& scalar = watch->scalar().counts(p);
+      const npu::ScalarCycles total = npu::ScalarProfile::total(*programs[p], scalar, blocks);
+      core.scalar += total;
       const std::array<Gathered*, 2> sums{&kernel_in(all, programs[p]),
                                           &kernel_in(by_core[core.core], programs[p])};
       for (Gathered* into : sums) {
         into->blocks += watch->scalar().starts(p);
-        for (const auto& [pc, cycles] : scalar) {
-          into->scalar[pc] += cycles;
-          if (watch->cube()) into->cube_cycles += cycles.cycles();
-        }
+        into->scalar += scalar;
+        if (watch->cube()) into->cube_cycles += total.cycles();
       }
       watch->each(p, [&](std::uint64_t pc, const SeenWork& seen) {
         core.pipes[static_cast<std::size_t>(seen.lane)] += seen.work;
         for (Gathered* into : sums) {
-          into->pipes[{pc, seen.lane}] += seen.work;
+          into->pipes.at(lane_key(pc, seen.lane)) += seen.work;
           if (watch->cube()) into->cube_bytes += seen.work.bytes;
         }
       });
@@ -348,11 +355,11 @@ LineReport LineProfile::report() const {
     if (ran) made.cores.push_back(std::move(core));
   }
   Places places;
-  made.kernels = described(all, places);
+  made.kernels = described(all, places, blocks);
   for (const CoreWork& core : made.cores) {
     const auto found = by_core.find(core.core);
     if (found == by_core.end()) continue;
-    made.by_core.push_back({core.name, described(found->second, places)});
+    made.by_core.push_back({core.name, described(found->second, places, blocks)});
     by_core.erase(found);
   }
   return made;

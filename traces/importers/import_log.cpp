@@ -219,8 +219,8 @@ class LogReader {
     }
     const auto first = [&](std::initializer_list<const char*> names) {
       std::string found;
-      for (const char* name : names) {
-        if (found.empty()) found = in_brackets(text, name);
+      for (const char* word : names) {
+        if (found.empty()) found = in_brackets(text, word);
       }
       return found;
     };

@@ -20,13 +20,14 @@ namespace cm384::studies {
 void PrefillOptions::follow(const Given& given) {
   if (model.empty()) return;
   const models::Model of = models::load_model(model);
-  const models::Whole heads = of.stated.facts.index.heads;
-  if (heads > 0)
+  const models::Whole index_heads = of.stated.facts.index.heads;
+  if (index_heads > 0)
     throw InputError(fmt::format(
         "--model {}: index.heads: {}; allowed in a prefill: no indexer, of prompts it has no kernel here",
-        of.name, heads));
+        of.name, index_heads));
   OptionValues values = DecodeOptions::of_model(of);
-  std::erase_if(values, [](const auto& of) { return of.first == "mtp" || of.first == "microbatches"; });
+  std::erase_if(values,
+                [](const auto& value) { return value.first == "mtp" || value.first == "microbatches"; });
   follow_model(hw::list_parameters(*this), given, model, values);
 }
 
