@@ -67,9 +67,10 @@ class Dispatch {
 
  private:
   static constexpr bool kQuantised = std::is_same_v<Row, int8_t>;
-  static constexpr uint32_t kTokens = 32;         // whose choices are looked at together
-  static constexpr uint32_t kNotes = 256;         // that are copied together, at least kTokens x top-k
-  // Of rows that are copied together, in each of two buffers; where rows are quantised, there are those of a token as well.
+  static constexpr uint32_t kTokens = 32;  // whose choices are looked at together
+  static constexpr uint32_t kNotes = 256;  // that are copied together, at least kTokens x top-k
+  // Of rows that are copied together, in each of two buffers; where rows are quantised, there are those of a
+  // token as well.
   static constexpr uint32_t kRowsBytes = kQuantised ? 28'672 : 57'344;
   // Words of a note: the output's triple, and in its second half the scale.
   static constexpr uint32_t kSource = 0, kToken = 1, kPlace = 2, kScale = normal::kFlagWords;
