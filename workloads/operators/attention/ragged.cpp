@@ -16,7 +16,7 @@ RaggedAttention::RaggedAttention(const RaggedSetting& setting) : setting_(settin
   if (setting.prompts.empty()) throw InputError("ragged attention: no prompts; allowed: one or more");
   std::uint64_t row = 0;
   for (const RaggedPrompt& prompt : setting.prompts) {
-    FlashAttention{case_of(prompt)};  // refuses what it is not for
+    [[maybe_unused]] const FlashAttention one{case_of(prompt)};  // refuses what it is not for
     for (std::uint32_t tile = prompt.cached / CM384_FLASH_TILE; tile * CM384_FLASH_TILE < prompt.length;
          ++tile)
       tiles_.push_back({static_cast<std::uint32_t>(row), prompt.length, tile});
