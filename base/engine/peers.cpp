@@ -117,8 +117,8 @@ void Peers::broadcast(unsigned owner, std::span<std::byte> bytes) {
 }
 
 void Peers::end(int code, bool lost, const std::function<void()>& tell) {
-  // Longer than any of them takes to come to the same end.
-  constexpr double kPatience = 3, kAsLongAsItTakes = 1e9;
+  // Longer than any of them takes to come to the same end, also on a host with much else to do.
+  constexpr double kPatience = 10, kAsLongAsItTakes = 1e9;
   if (!several()) return tell();
   if (lost) {
     if (self() == 0) tell();
