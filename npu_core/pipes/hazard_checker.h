@@ -5,7 +5,7 @@
 // wait_flag joins it to its destination's. An instruction also knows what the scalar unit had waited for when
 // it was pushed, and the scalar loads before it; scalar stores need a flag or a barrier of all pipes, as on
 // the part. Instructions of one pipe begin in order, but those of V before earlier ones have written: what
-// one writes, the next may read or write behind a barrier alone (ascend-facts A3).
+// one writes, the next may use behind a barrier alone (ascend-facts A3); of these, reads are looked at.
 #pragma once
 
 #include <array>

@@ -304,7 +304,7 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
   request.arguments = runtime_.allocate(on.die, sizeof block);
   runtime_.put(request.arguments, block);
   const std::vector<std::uint64_t> words(block.argument, block.argument + count);
-  unwaited_.put(stream_key(asked.head.a, asked.head.device), {"launch of " + name, words, words});
+  unwaited_.started(stream_key(asked.head.a, asked.head.device), {"launch of " + name, words, words});
   launches_.push_back({name, blocks, program->image().code_bytes(), runtime_.launch(on, std::move(request))});
   return {};
 }
@@ -345,7 +345,7 @@ void HostProgram::copy(const Asked& asked) {
   if (head.value >= 0) {
     const auto number = static_cast<std::uint64_t>(head.value);
     runtime_.memcpy_async(stream(number, head.device), head.a, head.b, head.c);
-    unwaited_.put(stream_key(number, head.device), {"a copy", {head.b}, {head.a}});
+    unwaited_.started(stream_key(number, head.device), {"a copy", {head.b}, {head.a}});
     return;
   }
   const std::string_view line = text_of(asked.bytes, 0);

@@ -5,7 +5,7 @@
 
 namespace cm384::studies {
 
-void UnwaitedWork::put(std::uint64_t stream, Work work) {
+void UnwaitedWork::started(std::uint64_t stream, Work work) {
   streams_[stream].works.push_back(std::move(work));
 }
 

@@ -23,7 +23,7 @@ class UnwaitedWork {
   void allocated(std::uint64_t address, std::uint64_t bytes) { allocations_[address] = bytes; }
   void freed(std::uint64_t address) { allocations_.erase(address); }
 
-  void put(std::uint64_t stream, Work work);
+  void started(std::uint64_t stream, Work work);
   void recorded(std::uint64_t event, std::uint64_t stream) { events_[event] = after(stream); }
   void awaits(std::uint64_t stream, std::uint64_t event) { join(streams_[stream].before, events_[event]); }
   // The host has waited.
