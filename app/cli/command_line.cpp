@@ -35,7 +35,13 @@ volatile std::sig_atomic_t polled = 0;
 // Of several processes that simulate one machine, the first speaks for all, also before they know each other.
 volatile std::sig_atomic_t speaks = 1;
 
+// The exit code, once its reason has been told; before: none. A launcher ends the others as soon as one has
+// ended with an error, so a signal that comes later says nothing new.
+constexpr std::sig_atomic_t kNotTold = -1;
+volatile std::sig_atomic_t told = kNotTold;
+
 extern "C" void on_signal(int) {
+  if (told != kNotTold) _exit(static_cast<int>(told));
   if (polled != 0 && interrupted_flag == 0) {
     interrupted_flag = 1;
     return;
@@ -280,6 +286,7 @@ int run_command_line(const Program& program, const Arguments& arguments) {
     const std::string line = fmt::format("cm384: {}\n", outcome.message);
     std::fwrite(line.data(), 1, line.size(), errors);
     std::fflush(errors);
+    told = outcome.code;
   });
   return outcome.code;
 }
