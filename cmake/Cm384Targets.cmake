@@ -123,21 +123,22 @@ function(cm384_library name)
   cm384_use_pch(${name} ${arg_PCH})
 endfunction()
 
-# cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...] [DEFINE ...] [NEEDS target ...] [ALONE]): a GoogleTest; the label is
-# its tier (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`, and
-# out of what is built for it: the target verify_tests has these. The target short_tests has those of unit, formula and
-# timing, which run with the sanitizers as well.
+# cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...] [DEFINE ...] [NEEDS target ...] [PARAMETERS ...] [ALONE]): a
+# GoogleTest; the label is its tier (unit, formula, timing, system, validation). The further label `verify` takes a long
+# one out of `./dev test`, and out of what is built for it: the target verify_tests has these. The target short_tests has
+# those of unit, formula and timing, which run with the sanitizers as well.
 #
 # The tests of a folder are one program, `FOLDER_tests`, which saves each of them the reading of headers and a link; those
 # that include a machine are a second one, the long ones a third. CTest and the target NAME know each test by itself. What
-# further properties are set on is a program ALONE; with CM384_UNITY=OFF every test is.
+# further properties are set on is a program ALONE; with CM384_UNITY=OFF every test is. What takes too long at once has a test
+# of its own, NAME.PARAMETER, for each of the PARAMETERS of its suite.
 add_custom_target(verify_tests)
 add_custom_target(short_tests)
 # A test of one of these includes the machine.
 set(machine_libraries cm384_machine_run cm384_studies cm384_host cm384_supernode cm384_operators cm384_doors)
 set(test_lists SOURCES LINK DEFINE NEEDS)
 function(cm384_test name)
-  cmake_parse_arguments(arg "ALONE" "" "LABELS;${test_lists}" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "" "LABELS;PARAMETERS;${test_lists}" ${ARGN})
   if(NOT CM384_TESTS)
     return()
   endif()
@@ -171,22 +172,31 @@ function(cm384_test name)
     endforeach()
     add_custom_target(${name})
     add_dependencies(${name} ${program})
-    list(FILTER arg_SOURCES INCLUDE REGEX "_test[.]cpp$")
-    list(TRANSFORM arg_SOURCES PREPEND --source= OUTPUT_VARIABLE selected)
   else()
     cm384_test_program(${name} ${kind} ${verify} SOURCES ${arg_SOURCES} LINK ${arg_LINK} DEFINE ${arg_DEFINE} NEEDS ${arg_NEEDS})
   endif()
   if(NOT verify AND NOT "rtl" IN_LIST arg_LABELS AND arg_LABELS MATCHES "unit|formula|timing")
     add_dependencies(short_tests ${name})
   endif()
-  add_test(NAME ${name} COMMAND ${program} ${selected})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
-  if(arg_LABELS)
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
-  endif()
+  set(selected ${arg_SOURCES})
+  list(FILTER selected INCLUDE REGEX "_test[.]cpp$")
+  list(TRANSFORM selected PREPEND --source=)
+  set(timeout 600)
   if(verify)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
+    set(timeout 3600)
   endif()
+  set(names ${name})
+  if(arg_PARAMETERS)
+    list(TRANSFORM arg_PARAMETERS PREPEND ${name}. OUTPUT_VARIABLE names)
+  endif()
+  foreach(test IN LISTS names)
+    set(parameter)
+    if(arg_PARAMETERS)
+      string(REPLACE "${name}." --parameter= parameter ${test})
+    endif()
+    add_test(NAME ${test} COMMAND ${program} ${selected} ${parameter})
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}")
+  endforeach()
 endfunction()
 
 # The programs of a folder, once all its tests are known.

@@ -1,6 +1,6 @@
 // The main function of every test program. Besides what GoogleTest takes, `--source=hang_test.cpp`, once or
 // several times, runs the tests of these sources alone: one program holds the tests of a folder, and CTest
-// starts it once for each.
+// starts it once for each. `--parameter=dispatch64` takes of them those of this parameter's name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +11,9 @@
 
 namespace {
 
-// A filter of GoogleTest with the tests that stand in these sources; empty where there are none.
-std::string tests_in(const std::vector<std::string>& sources) {
+// A filter of GoogleTest with the tests that stand in these sources and, where one is given, have a parameter
+// of this name; empty where there are none.
+std::string tests_in(const std::vector<std::string>& sources, const std::string& parameter) {
   std::string filter;
   const testing::UnitTest& unit = *testing::UnitTest::GetInstance();
   for (int s = 0; s < unit.total_test_suite_count(); ++s) {
@@ -21,6 +22,7 @@ std::string tests_in(const std::vector<std::string>& sources) {
       const testing::TestInfo& test = *suite.GetTestInfo(t);
       const std::string_view file = test.file();
       const std::string_view name = file.substr(file.rfind('/') + 1);
+      if (!parameter.empty() && !std::string_view(test.name()).ends_with("/" + parameter)) continue;
       for (const std::string& source : sources) {
         if (source == name)
           filter += std::string(filter.empty() ? "" : ":") + suite.name() + "." + test.name();
@@ -34,12 +36,15 @@ std::string tests_in(const std::vector<std::string>& sources) {
 
 int main(int count, char** arguments) {
   std::vector<std::string> sources;
+  std::string parameter;
   std::vector<char*> others;
   for (int a = 0; a < count; ++a) {
     const std::string_view argument = arguments[a];
-    constexpr std::string_view option = "--source=";
-    if (argument.starts_with(option)) {
-      sources.emplace_back(argument.substr(option.size()));
+    constexpr std::string_view of_source = "--source=", of_parameter = "--parameter=";
+    if (argument.starts_with(of_source)) {
+      sources.emplace_back(argument.substr(of_source.size()));
+    } else if (argument.starts_with(of_parameter)) {
+      parameter = argument.substr(of_parameter.size());
     } else {
       others.push_back(arguments[a]);
     }
@@ -48,10 +53,11 @@ int main(int count, char** arguments) {
   int other_count = static_cast<int>(others.size()) - 1;
   testing::InitGoogleMock(&other_count, others.data());
   for (const std::string& source : sources) {
-    if (!tests_in({source}).empty()) continue;
-    std::cerr << "no test of " << source << " is in this program\n";
+    if (!tests_in({source}, parameter).empty()) continue;
+    std::cerr << "no test of " << source << (parameter.empty() ? "" : " for " + parameter)
+              << " is in this program\n";
     return 2;
   }
-  if (!sources.empty()) GTEST_FLAG_SET(filter, tests_in(sources));
+  if (!sources.empty()) GTEST_FLAG_SET(filter, tests_in(sources, parameter));
   return RUN_ALL_TESTS();
 }
