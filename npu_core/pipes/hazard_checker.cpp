@@ -82,7 +82,7 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
   const std::uint32_t last = (offset + bytes - 1) / space_.grain;
   for (std::uint32_t b = offset / space_.grain; b <= last; ++b) {
     Block& block = blocks_[b];
-    if (block.launch != launch_) block = {.launch = launch_};
+    if (block.launch != launch_) block = {.launch = launch_, .write = {}, .reads = {}};
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
       report(pipe, write, pc, block.writer, true, block.write, b);
     } else if (!write && block.writer == pipe && pipe == space_.pipelined &&

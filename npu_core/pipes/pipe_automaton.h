@@ -77,7 +77,6 @@ class PipeAutomaton : public PipeObserver {
   }
 
   void left(const PipeStep& step) override {
-    using Kind = PipeStep::Kind;
     Queue& q = queue_[static_cast<std::size_t>(step.pipe)];
     const std::size_t slot = std::exchange(q.head, next(q.head));
     Value& pipe = pipe_[static_cast<std::size_t>(step.pipe)];
@@ -87,22 +86,22 @@ class PipeAutomaton : public PipeObserver {
     Engine* const e = engine(step.pipe);
     Value& place = q.places[slot];
     switch (step.kind) {
-      case Kind::wait_flag:
+      case PipeStep::Kind::wait_flag:
         join_front(pipe, flags_[step.flag]);
         own().advance(pipe, step.end, step.pipe);
         break;
-      case Kind::barrier:
+      case PipeStep::Kind::barrier:
         if (e != nullptr) {
           fold(*e, e->taken);
           pipe.join(e->complete);
         }
         own().advance(pipe, step.end, step.pipe);
         break;
-      case Kind::set_flag:
-      case Kind::cross_set:
+      case PipeStep::Kind::set_flag:
+      case PipeStep::Kind::cross_set:
         if (e != nullptr) e->marks.push_back({pipe, e->taken});
         break;
-      case Kind::copy:
+      case PipeStep::Kind::copy:
         ++e->taken;
         e->copies.push_back(own().copy_of(e->taken, pipe));
         e->ready = pipe;
@@ -112,7 +111,7 @@ class PipeAutomaton : public PipeObserver {
         if (e->any_issued) place.join(e->issued);
         own().advance(place, step.left, step.pipe);
         return;
-      case Kind::work:
+      case PipeStep::Kind::work:
         own().worked(step);
         break;
     }

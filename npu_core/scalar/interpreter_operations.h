@@ -99,7 +99,7 @@ inline T read_as(const Shortcut& entry, std::uint64_t address) {
 #define COUNT_SLOW(why) \
   if constexpr (kProfiled) profile_->slow(pc_, why, cycle_ - (base + op->offset))
 #define COUNT_BLOCK(edge) \
-  if constexpr (kProfiled) profile_->ran(block->pc, edge)
+  if constexpr (kProfiled) profile_->ran(*block, edge)
 #define PROFILE_PARK                                                                                        \
   profile_->parked(                                                                                         \
       pc_,                                                                                                  \

@@ -39,14 +39,23 @@ ScalarCycles& ScalarCycles::operator+=(const ScalarCycles& other) {
   return *this;
 }
 
+std::size_t ScalarTables::number_of(const std::shared_ptr<Program>& program) {
+  const auto same_image = [&](const auto& known) { return &known->image() == &program->image(); };
+  const auto known = std::ranges::find_if(programs_, same_image);
+  if (known != programs_.end()) return static_cast<std::size_t>(known - programs_.begin());
+  programs_.push_back(program);
+  counts_.emplace_back();
+  return programs_.size() - 1;
+}
+
 void ScalarProfile::begin(const std::shared_ptr<Program>& program) {
-  const auto known = std::ranges::find(programs_, program);
-  current_ = static_cast<std::size_t>(known - programs_.begin());
-  if (known == programs_.end()) {
-    programs_.push_back(program);
-    tables_.emplace_back();
+  current_ = tables_.number_of(program);
+  const auto known = std::ranges::find(started_, current_, &Started::program);
+  if (known == started_.end()) {
+    started_.push_back({current_, 1});
+  } else {
+    ++known->times;
   }
-  ++tables_[current_].starts;
   parked_cycle_ = -1;
   ordered_ = 0;
   parked_by_order_ = false;
@@ -61,16 +70,17 @@ void ScalarProfile::ran_part(const Block& block, std::uint32_t end) {
 }
 
 void ScalarProfile::clear() {
-  for (Table& table : tables_) table = Table{};
+  for (Started& each : started_) each.times = 0;
+  total_ = {};
 }
 
-const Block& ScalarProfile::Blocks::at(const Program& program, std::uint64_t pc) {
+const Block& ScalarTables::Blocks::at(const Program& program, std::uint64_t pc) {
   auto& block = known_[{&program, pc}];
   if (block == nullptr) block = decode_image_block(pc, program);
   return *block;
 }
 
-ScalarProfile::Counts& ScalarProfile::Counts::operator+=(const Counts& other) {
+ScalarTables::Counts& ScalarTables::Counts::operator+=(const Counts& other) {
   other.blocks.each([&](std::uint64_t pc, const Ran& ran) {
     Ran& sum = blocks.at(pc);
     sum.times += ran.times;
@@ -81,8 +91,8 @@ ScalarProfile::Counts& ScalarProfile::Counts::operator+=(const Counts& other) {
   return *this;
 }
 
-std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(const Program& program,
-                                                                  const Counts& counts, Blocks& blocks) {
+std::map<std::uint64_t, ScalarCycles> ScalarTables::instructions(const Program& program, const Counts& counts,
+                                                                 Blocks& blocks) {
   constexpr auto kLatency = static_cast<std::size_t>(ScalarStall::latency);
   std::map<std::uint64_t, ScalarCycles> all;
   counts.instructions.each([&](std::uint64_t pc, const ScalarCycles& cycles) { all[pc] += cycles; });
@@ -100,7 +110,7 @@ std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(const Program&
   return all;
 }
 
-ScalarCycles ScalarProfile::total(const Program& program, const Counts& counts, Blocks& blocks) {
+ScalarCycles ScalarTables::total(const Program& program, const Counts& counts, Blocks& blocks) {
   ScalarCycles sum;
   counts.instructions.each([&](std::uint64_t, const ScalarCycles& cycles) { sum += cycles; });
   counts.blocks.each([&](std::uint64_t first, const Ran& ran) {

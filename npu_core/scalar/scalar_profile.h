@@ -2,6 +2,7 @@
 // code as a whole and writes down by themselves only the cycles that nobody knew when the block was decoded.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -10,11 +11,10 @@
 #include <vector>
 
 #include "npu_core/scalar/by_pc.h"
+#include "npu_core/scalar/decode.h"
 
 namespace cm384::npu {
 
-struct Block;
-struct Operation;
 class Program;
 
 // What a scalar instruction waited for beyond the cycle in which it issues.
@@ -49,24 +49,76 @@ struct ScalarCycles {
   ScalarCycles& operator+=(const ScalarCycles& other);
 };
 
+// What scalar units count, by program and instruction: their own, or what several count together, one at a
+// time. Programs of one image are one.
+class ScalarTables {
+ public:
+  struct Ran {
+    std::uint64_t times = 0, edge_cycles = 0;
+  };
+  struct Counts {
+    ByPc<Ran> blocks;
+    ByPc<ScalarCycles> instructions;  // beyond what blocks say
+
+    Counts& operator+=(const Counts& other);
+  };
+  // Blocks, decoded again to spread what they counted over their instructions; for tables of many programs.
+  class Blocks {
+   public:
+    const Block& at(const Program& program, std::uint64_t pc);
+
+   private:
+    std::map<std::pair<const Program*, std::uint64_t>, std::shared_ptr<const Block>> known_;
+  };
+
+  // Number of a program's table, from 0 in the order in which they came.
+  std::size_t number_of(const std::shared_ptr<Program>& program);
+  const std::vector<std::shared_ptr<Program>>& programs() const { return programs_; }
+  Counts& counts(std::size_t program) { return counts_[program]; }
+  const Counts& counts(std::size_t program) const { return counts_[program]; }
+  void clear() { std::ranges::fill(counts_, Counts{}); }
+
+  // By pc; and all of it.
+  static std::map<std::uint64_t, ScalarCycles> instructions(const Program& program, const Counts& counts,
+                                                            Blocks& blocks);
+  static ScalarCycles total(const Program& program, const Counts& counts, Blocks& blocks);
+
+ private:
+  std::vector<std::shared_ptr<Program>> programs_;
+  std::vector<Counts> counts_;
+};
+
+// Of one core.
 class ScalarProfile {
  public:
-  // A program starts; what it counts goes to its own table.
+  // `tables` outlives it.
+  explicit ScalarProfile(ScalarTables& tables) : tables_(tables) {}
+
+  // A program starts; what it counts goes to its table.
   void begin(const std::shared_ptr<Program>& program);
-  // Number of the program's table, from 0, in the order of their first starts.
+  // Number of the program's table.
   std::size_t current() const { return current_; }
 
   // A block has run to its end, and the way on cost so much.
-  void ran(std::uint64_t block, std::int64_t edge_cost) {
-    Ran& ran = tables_[current_].counts.blocks.at(block);
+  void ran(const Block& block, std::int64_t edge_cost) {
+    const auto edge_cycles = static_cast<std::uint64_t>(edge_cost);
+    total_.instructions += block.instructions;
+    total_.stalls[kLatency] += block.cost - block.instructions + edge_cycles;
+    ScalarTables::Ran& ran = tables_.counts(current_).blocks.at(block.pc);
     ++ran.times;
-    ran.edge_cycles += static_cast<std::uint64_t>(edge_cost);
+    ran.edge_cycles += edge_cycles;
   }
   // Of a block that was left early: its operations before number `end`.
   void ran_part(const Block& block, std::uint32_t end);
-  void issued(std::uint64_t pc) { ++at(pc).instructions; }
+  void issued(std::uint64_t pc) {
+    ++total_.instructions;
+    ++at(pc).instructions;
+  }
   void stalled(std::uint64_t pc, ScalarStall why, std::int64_t cycles) {
-    if (cycles > 0) at(pc).stalls[static_cast<std::size_t>(why)] += static_cast<std::uint64_t>(cycles);
+    if (cycles <= 0) return;
+    const auto reason = static_cast<std::size_t>(why);
+    total_.stalls[reason] += static_cast<std::uint64_t>(cycles);
+    at(pc).stalls[reason] += static_cast<std::uint64_t>(cycles);
   }
   // Of the access in hand, so much was a wait for the pipes; it is part of what slow() is told.
   void ordered(std::int64_t cycles) { ordered_ += cycles; }
@@ -88,45 +140,24 @@ class ScalarProfile {
     if (parked_cycle_ >= 0) stalled(parked_pc_, parked_why_, cycle - std::exchange(parked_cycle_, -1));
   }
 
-  // What was counted before was warm-up.
+  // What was counted before was warm-up; the tables are cleared by themselves.
   void clear();
-  const std::vector<std::shared_ptr<Program>>& programs() const { return programs_; }
-  // How often it was started: blocks of launches.
-  std::uint64_t starts(std::size_t program) const { return tables_[program].starts; }
-  // Blocks, decoded again to spread what they counted over their instructions; for profiles of many cores.
-  class Blocks {
-   public:
-    const Block& at(const Program& program, std::uint64_t pc);
-
-   private:
-    std::map<std::pair<const Program*, std::uint64_t>, std::shared_ptr<const Block>> known_;
+  // Programs in the order of their first starts here, and how often each was started: blocks of launches.
+  struct Started {
+    std::size_t program = 0;  // number of its table
+    std::uint64_t times = 0;
   };
-  struct Ran {
-    std::uint64_t times = 0, edge_cycles = 0;
-  };
-  // Of one program, on one core or summed over many.
-  struct Counts {
-    ByPc<Ran> blocks;
-    ByPc<ScalarCycles> instructions;  // beyond what blocks say
-
-    Counts& operator+=(const Counts& other);
-  };
-  const Counts& counts(std::size_t program) const { return tables_[program].counts; }
-  // By pc; and all of it.
-  static std::map<std::uint64_t, ScalarCycles> instructions(const Program& program, const Counts& counts,
-                                                            Blocks& blocks);
-  static ScalarCycles total(const Program& program, const Counts& counts, Blocks& blocks);
+  const std::vector<Started>& started() const { return started_; }
+  const ScalarCycles& total() const { return total_; }
 
  private:
-  struct Table {
-    Counts counts;
-    std::uint64_t starts = 0;
-  };
+  static constexpr auto kLatency = static_cast<std::size_t>(ScalarStall::latency);
 
-  ScalarCycles& at(std::uint64_t pc) { return tables_[current_].counts.instructions.at(pc); }
+  ScalarCycles& at(std::uint64_t pc) { return tables_.counts(current_).instructions.at(pc); }
 
-  std::vector<std::shared_ptr<Program>> programs_;
-  std::vector<Table> tables_;
+  ScalarTables& tables_;
+  std::vector<Started> started_;
+  ScalarCycles total_;
   std::size_t current_ = 0;
   std::uint64_t parked_pc_ = 0;
   std::int64_t parked_cycle_ = -1;

@@ -35,7 +35,7 @@ std::uint16_t f32_to_f16(float x, Rounding mode) {
 float s32_to_f32(std::int32_t v, Rounding mode) {
   const std::uint32_t magnitude = v < 0 ? 0u - static_cast<std::uint32_t>(v) : static_cast<std::uint32_t>(v);
   constexpr int kDigits = std::numeric_limits<float>::digits;
-  const int lost = std::bit_width(magnitude) - kDigits;
+  const int lost = static_cast<int>(std::bit_width(magnitude)) - kDigits;
   if (mode == Rounding::nearest_even || lost <= 0) return static_cast<float>(v);
   const std::uint32_t kept = magnitude >> lost;
   const std::uint32_t rest = magnitude & ((1u << lost) - 1u);
@@ -47,7 +47,7 @@ float s32_to_f32(std::int32_t v, Rounding mode) {
 float s64_to_f32(std::int64_t v, Rounding mode) {
   const std::uint64_t magnitude = v < 0 ? 0u - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
   constexpr int kDigits = std::numeric_limits<float>::digits;
-  const int lost = std::bit_width(magnitude) - kDigits;
+  const int lost = static_cast<int>(std::bit_width(magnitude)) - kDigits;
   if (mode == Rounding::nearest_even || lost <= 0) return static_cast<float>(v);
   // What is cut counts as none, below half, half, above half.
   const auto kept = static_cast<std::uint32_t>(magnitude >> lost);

@@ -56,7 +56,7 @@ void vmerge(const VectorInstruction& v, UBuffer& u) {
 
 Structure structure(const VectorOperand& list, std::uint32_t number, const UBuffer& u) {
   Structure s;
-  u.load(list.offset + number * sizeof s, reinterpret_cast<std::byte*>(&s), sizeof s);
+  u.load(list.offset + number * std::uint32_t{sizeof s}, reinterpret_cast<std::byte*>(&s), sizeof s);
   return s;
 }
 

@@ -20,6 +20,10 @@ Supernode::~Supernode() {
   parts_.reset();
 }
 
+unsigned Supernode::worker_of_die(int die) const {
+  return parts_->worker_of_package.at(die / machine_.topology.dies_per_package);
+}
+
 unsigned Supernode::workers() const {
   return parts_->runner.workers();
 }

@@ -121,6 +121,8 @@ class Supernode final : private npu::DieListener {
   void need_order(std::string_view whoever, OrderOf order = OrderOf::machine);
   // That modules are given to, whatever thread acts for them (base/engine/worker.h).
   unsigned workers() const;
+  // Whose events one of them runs, of a die that is there.
+  unsigned worker_of_die(int die) const;
   // How many threads run modules, and why so many (thread_choice.h).
   const ThreadChoice& thread_choice() const;
   // Windows whose modules ran side by side; those with little to do are run by one thread.

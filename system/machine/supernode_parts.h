@@ -45,6 +45,7 @@ struct Supernode::Parts {
   std::vector<sim::Fabric*> fabrics;
   std::vector<std::unique_ptr<npu::Accelerator>>
       accelerators;                                      // by number; empty where it does not take part
+  std::map<int, unsigned> worker_of_package;             // modules are given to workers in turn
   std::vector<npu::Die*> dies;                           // those among them that have cores
   hw::Die die_elsewhere;                                 // as those that this process does not own are made
   std::vector<std::vector<Driver*>> drivers;             // by accelerator; the place is the unit

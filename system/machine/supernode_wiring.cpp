@@ -114,14 +114,14 @@ void Supernode::add_packages(
     const std::function<std::unique_ptr<Part>(int number, Time& last_progress)>& make) {
   const hw::Topology& topology = machine_.topology;
   const std::vector<int> packages = packages_of(options_.dies, topology);
-  std::map<int, unsigned> worker_of;  // a package: modules are given to workers in turn
+  std::map<int, unsigned>& worker_of = parts_->worker_of_package;
   for (const int number : packages)
     worker_of.emplace(number / topology.dies_per_package,
                       static_cast<unsigned>(worker_of.size()) % workers());
   std::map<int, Part*> made;
   for (const int number : options_.dies) {
     if (made.contains(number)) continue;
-    auto part = make(number, parts_->progress.of(worker_of[number / topology.dies_per_package]));
+    auto part = make(number, parts_->progress.of(worker_of_die(number)));
     made[number] = part.get();
     connect(*part);
     parts_->accelerators[static_cast<std::size_t>(number)] = std::move(part);

@@ -26,10 +26,29 @@
 
 namespace cm384::observe {
 
-// In no namespace without a name: a watch of cores has it.
-struct SeenWork {
-  PipeWork work;
-  WorkLane lane = WorkLane::vector;
+// What the cores of one number count together, on the dies of one worker: a table a core would not stay in
+// the host's caches. In no namespace without a name: a watch of cores has it.
+struct LineProfile::Tables {
+  npu::ScalarTables scalar;
+  std::vector<npu::ByPc<PipeWork>> pipes;  // by program, as in scalar; by key()
+
+  // An instruction may go to one pipe or another, by its operand.
+  static std::uint64_t key(std::uint64_t pc, int pipe) { return pc << 3 | static_cast<std::uint64_t>(pipe); }
+  PipeWork& at(std::size_t program, std::uint64_t pc, int pipe) {
+    if (pipes.size() <= program) pipes.resize(program + 1);
+    return pipes[program].at(key(pc, pipe));
+  }
+  // Calls visit(pc, pipe, work) for what pipes did of one program.
+  template <class Visit>
+  void each(std::size_t program, const Visit& visit) const {
+    if (program >= pipes.size()) return;
+    pipes[program].each(
+        [&](std::uint64_t key, const PipeWork& work) { visit(key >> 3, static_cast<int>(key & 7), work); });
+  }
+  void clear() {
+    scalar.clear();
+    pipes.clear();
+  }
 };
 
 namespace {
@@ -108,7 +127,8 @@ PipeWork& PipeWork::operator+=(const PipeWork& other) {
 // One core: its scalar unit counts by itself, its pipes are listened to.
 class LineProfile::CoreWatch final : public npu::PipeObserver {
  public:
-  CoreWatch(int die, npu::Core& core, bool cube) : die_(die), core_(core), cube_(cube) {
+  CoreWatch(int die, npu::Core& core, bool cube, Tables& tables)
+      : die_(die), core_(core), cube_(cube), tables_(tables), scalar_(tables.scalar) {
     if (cube) {
       const npu::AicStatistics& counted = core.aic().statistics();
       busy_[npu::kCubeMte2] = &counted.mte2_busy_ps;
@@ -129,25 +149,21 @@ class LineProfile::CoreWatch final : public npu::PipeObserver {
   int core() const { return core_.number(); }
   bool cube() const { return cube_; }
   const npu::ScalarProfile& scalar() const { return scalar_; }
-  // Calls visit(pc, work) for what pipes did of one program.
-  template <class Visit>
-  void each(std::size_t program, const Visit& visit) const {
-    if (program >= pipes_.size()) return;
-    pipes_[program].each([&](std::uint64_t key, const SeenWork& seen) { visit(key >> 3, seen); });
+  const std::shared_ptr<npu::Program>& program(std::size_t number) const {
+    return tables_.scalar.programs()[number];
   }
+  const std::array<PipeWork, kWorkLanes>& pipes() const { return pipes_; }
   void clear() {
     scalar_.clear();
-    for (auto& table : pipes_) table = {};
+    pipes_.fill({});
   }
 
   void scalar_polled(std::int64_t, std::int64_t) override { scalar_.polled(); }
 
   void left(const npu::PipeStep& step) override {
     using Kind = npu::PipeStep::Kind;
-    SeenWork& seen = at(step.instruction->pc, step.pipe);
-    PipeWork& work = seen.work;
-    ++work.instructions;
-    seen.lane = lane_of(step.pipe, cube_);
+    PipeWork work;
+    work.instructions = 1;
     switch (step.kind) {
       case Kind::work:
         if (step.vector.instruction != nullptr) {
@@ -182,14 +198,17 @@ class LineProfile::CoreWatch final : public npu::PipeObserver {
       case Kind::cross_set:
         break;
     }
+    tables_.at(scalar_.current(), step.instruction->pc, step.pipe) += work;
+    of_pipe(step.pipe) += work;
   }
 
   void issued(int pipe, std::int64_t) override {
-    const InHand& copy = in_hand_[static_cast<std::size_t>(pipe)];
+    InHand& copy = in_hand_[static_cast<std::size_t>(pipe)];
     if (copy.pc == 0) return;
-    pipes_[copy.program].at(key(copy.pc, pipe)).work.busy_ps +=
-        *busy_[static_cast<std::size_t>(pipe)] - copy.busy_before;
-    in_hand_[static_cast<std::size_t>(pipe)].pc = 0;
+    const std::uint64_t busy_ps = *busy_[static_cast<std::size_t>(pipe)] - copy.busy_before;
+    tables_.at(copy.program, copy.pc, pipe).busy_ps += busy_ps;
+    of_pipe(pipe).busy_ps += busy_ps;
+    copy.pc = 0;
   }
 
  private:
@@ -199,18 +218,14 @@ class LineProfile::CoreWatch final : public npu::PipeObserver {
     std::uint64_t busy_before = 0;
   };
 
-  // An instruction may go to one pipe or another, by its operand.
-  static std::uint64_t key(std::uint64_t pc, int pipe) { return pc << 3 | static_cast<std::uint64_t>(pipe); }
-  SeenWork& at(std::uint64_t pc, int pipe) {
-    if (pipes_.size() <= scalar_.current()) pipes_.resize(scalar_.current() + 1);
-    return pipes_[scalar_.current()].at(key(pc, pipe));
-  }
+  PipeWork& of_pipe(int pipe) { return pipes_[static_cast<std::size_t>(lane_of(pipe, cube_))]; }
 
   int die_;
   npu::Core& core_;
   bool cube_;
+  Tables& tables_;
   npu::ScalarProfile scalar_;
-  std::vector<npu::ByPc<SeenWork>> pipes_;  // by program, as in scalar_; by key()
+  std::array<PipeWork, kWorkLanes> pipes_{};  // of all programs
   std::array<const std::uint64_t*, npu::kMostPipes> busy_{};
   std::array<InHand, npu::kMostPipes> in_hand_{};
 };
@@ -221,8 +236,17 @@ namespace {
 struct Gathered {
   std::shared_ptr<npu::Program> program;
   std::uint64_t blocks = 0, cube_cycles = 0, cube_bytes = 0;
-  npu::ScalarProfile::Counts scalar;
+  npu::ScalarTables::Counts scalar;
   npu::ByPc<PipeWork> pipes;  // by lane_key()
+
+  Gathered& operator+=(const Gathered& other) {
+    blocks += other.blocks;
+    cube_cycles += other.cube_cycles;
+    cube_bytes += other.cube_bytes;
+    scalar += other.scalar;
+    other.pipes.each([&](std::uint64_t at, const PipeWork& work) { pipes.at(at) += work; });
+    return *this;
+  }
 };
 std::uint64_t lane_key(std::uint64_t pc, WorkLane lane) {
   return pc << 4 | static_cast<std::uint64_t>(lane);
@@ -248,7 +272,7 @@ class Places {
   std::map<std::pair<const npu::ElfImage*, std::uint64_t>, Place> known_;
 };
 
-KernelWork described(const Gathered& from, Places& places, npu::ScalarProfile::Blocks& blocks) {
+KernelWork described(const Gathered& from, Places& places, npu::ScalarTables::Blocks& blocks) {
   KernelWork made;
   made.kernel = kernel_name(from.program->image());
   made.blocks = from.blocks;
@@ -266,7 +290,7 @@ KernelWork described(const Gathered& from, Places& places, npu::ScalarProfile::B
     work.line = place.source.line;
     return work;
   };
-  for (const auto& [pc, cycles] : npu::ScalarProfile::instructions(*from.program, from.scalar, blocks))
+  for (const auto& [pc, cycles] : npu::ScalarTables::instructions(*from.program, from.scalar, blocks))
     add(pc, scalar_lane(places.at(*from.program, pc).operation)).scalar = cycles;
   from.pipes.each([&](std::uint64_t at, const PipeWork& pipe) {
     add(at >> 4, static_cast<WorkLane>(at & 15)).pipe = pipe;
@@ -277,7 +301,7 @@ KernelWork described(const Gathered& from, Places& places, npu::ScalarProfile::B
 }
 
 std::vector<KernelWork> described(const std::vector<Gathered>& all, Places& places,
-                                  npu::ScalarProfile::Blocks& blocks) {
+                                  npu::ScalarTables::Blocks& blocks) {
   std::vector<KernelWork> made;
   for (const Gathered& each : all) {
     if (each.blocks > 0) made.push_back(described(each, places, blocks));
@@ -296,12 +320,15 @@ Gathered& kernel_in(std::vector<Gathered>& all, const std::shared_ptr<npu::Progr
 
 }  // namespace
 
-LineProfile::LineProfile(supernode::Supernode& machine) : machine_(machine) {
+LineProfile::LineProfile(supernode::Supernode& machine) : machine_(machine), tables_(machine.workers()) {
   for (const int number : machine.dies()) {
     npu::Die& die = machine.die(number);
+    std::vector<std::unique_ptr<Tables>>& tables = tables_[machine.worker_of_die(number)];
     for (int n = 0; n < die.cluster().size(); ++n) {
+      if (static_cast<std::size_t>(n) == tables.size()) tables.push_back(std::make_unique<Tables>());
       watches_.push_back(std::make_unique<CoreWatch>(number, die.cluster().core(n),
-                                                     die.cluster().is_cube(static_cast<std::uint16_t>(n))));
+                                                     die.cluster().is_cube(static_cast<std::uint16_t>(n)),
+                                                     *tables[static_cast<std::size_t>(n)]));
     }
   }
 }
@@ -310,6 +337,9 @@ LineProfile::~LineProfile() = default;
 
 void LineProfile::begin_counted() {
   for (const auto& watch : watches_) watch->clear();
+  for (const auto& of_worker : tables_) {
+    for (const auto& tables : of_worker) tables->clear();
+  }
 }
 
 LineReport LineProfile::report() const {
@@ -321,47 +351,61 @@ LineReport LineProfile::report() const {
   made.cube_cores = machine.die.aic;
   made.hbm_bytes_per_s = static_cast<double>(hw::peaks_of(machine).hbm.bytes_per_second);
   made.cube_operations_per_cycle = 2.0 * machine.cube_core.macs_per_cycle.bf16;
-  npu::ScalarProfile::Blocks blocks;
+  npu::ScalarTables::Blocks blocks;
   std::vector<Gathered> all;
-  std::map<int, std::vector<Gathered>> by_core;
+  struct OfNumber {
+    std::string name;
+    bool cube = false;
+    std::vector<Gathered> kernels;
+  };
+  std::map<int, OfNumber> by_number;
+  std::vector<int> numbers;  // in the order in which they ran something
   for (const auto& watch : watches_) {
     CoreWork core{.die = watch->die(), .core = watch->core(), .name = {}, .scalar = {}, .pipes = {}};
     const int number = watch->cube() ? core.core - machine.die.aiv : core.core;
     core.name = watch->cube() ? fmt::format("core{}.cubecore0", number)
                               : fmt::format("core{}.veccore{}", number / 2, number % 2);
-    const auto& programs = watch->scalar().programs();
     bool ran = false;
-    for (std::size_t p = 0; p < programs.size(); ++p) {
-      if (watch->scalar().starts(p) == 0) continue;
+    for (const npu::ScalarProfile::Started& started : watch->scalar().started()) {
+      if (started.times == 0) continue;
       ran = true;
-      const npu::ScalarProfile::Counts& scalar = watch->scalar().counts(p);
-      const npu::ScalarCycles total = npu::ScalarProfile::total(*programs[p], scalar, blocks);
-      core.scalar += total;
-      const std::array<Gathered*, 2> sums{&kernel_in(all, programs[p]),
-                                          &kernel_in(by_core[core.core], programs[p])};
-      for (Gathered* into : sums) {
-        into->blocks += watch->scalar().starts(p);
-        into->scalar += scalar;
-        if (watch->cube()) into->cube_cycles += total.cycles();
-      }
-      watch->each(p, [&](std::uint64_t pc, const SeenWork& seen) {
-        core.pipes[static_cast<std::size_t>(seen.lane)] += seen.work;
-        for (Gathered* into : sums) {
-          into->pipes.at(lane_key(pc, seen.lane)) += seen.work;
-          if (watch->cube()) into->cube_bytes += seen.work.bytes;
-        }
-      });
+      const std::shared_ptr<npu::Program>& program = watch->program(started.program);
+      OfNumber& of = by_number[core.core];
+      if (of.kernels.empty()) numbers.push_back(core.core);
+      of.name = core.name;
+      of.cube = watch->cube();
+      kernel_in(of.kernels, program).blocks += started.times;
+      kernel_in(all, program);
     }
-    if (ran) made.cores.push_back(std::move(core));
+    if (!ran) continue;
+    core.scalar = watch->scalar().total();
+    core.pipes = watch->pipes();
+    made.cores.push_back(std::move(core));
+  }
+  for (auto& [number, of] : by_number) {
+    for (Gathered& kernel : of.kernels) {
+      for (const auto& of_worker : tables_) {
+        if (of_worker.empty()) continue;
+        const Tables& tables = *of_worker[static_cast<std::size_t>(number)];
+        const auto& programs = tables.scalar.programs();
+        for (std::size_t p = 0; p < programs.size(); ++p) {
+          if (&programs[p]->image() != &kernel.program->image()) continue;
+          kernel.scalar += tables.scalar.counts(p);
+          tables.each(p, [&](std::uint64_t pc, int pipe, const PipeWork& work) {
+            kernel.pipes.at(lane_key(pc, lane_of(pipe, of.cube))) += work;
+            if (of.cube) kernel.cube_bytes += work.bytes;
+          });
+        }
+      }
+      if (of.cube)
+        kernel.cube_cycles = npu::ScalarTables::total(*kernel.program, kernel.scalar, blocks).cycles();
+      kernel_in(all, kernel.program) += kernel;
+    }
   }
   Places places;
   made.kernels = described(all, places, blocks);
-  for (const CoreWork& core : made.cores) {
-    const auto found = by_core.find(core.core);
-    if (found == by_core.end()) continue;
-    made.by_core.push_back({core.name, described(found->second, places, blocks)});
-    by_core.erase(found);
-  }
+  for (const int number : numbers)
+    made.by_core.push_back({by_number[number].name, described(by_number[number].kernels, places, blocks)});
   return made;
 }
 

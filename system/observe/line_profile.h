@@ -108,7 +108,9 @@ class LineProfile {
 
  private:
   class CoreWatch;
+  struct Tables;
   supernode::Supernode& machine_;
+  std::vector<std::vector<std::unique_ptr<Tables>>> tables_;  // by worker, by number of a core
   std::vector<std::unique_ptr<CoreWatch>> watches_;
 };
 

@@ -1,5 +1,6 @@
 // Every option of every command and study, by its declaration: values out of range are refused in one line
 // that names the option, and an option that has an effect only beside another is refused without it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "app/cli/commands.h"

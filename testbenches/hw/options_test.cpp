@@ -1,5 +1,6 @@
 #include "workloads/frame/options.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "testbenches/hw/refusal.h"

@@ -317,7 +317,9 @@ TEST(ModelGates, AreTheModels) {
     const LayerSetting setting = layer_of(*known, false).setting;
     EXPECT_EQ(static_cast<std::uint32_t>(setting.moe.top_k), gate.chosen) << gate.model;
     EXPECT_EQ(setting.expert_group, gate.group) << gate.model;
-    if (gate.group > 0) EXPECT_EQ(setting.token_groups, gate.groups) << gate.model;
+    if (gate.group > 0) {
+      EXPECT_EQ(setting.token_groups, gate.groups) << gate.model;
+    }
     EXPECT_EQ(setting.softmax_gate, gate.softmax) << gate.model;
   }
 }

@@ -129,6 +129,15 @@ TEST(Traffic, AllMessagesCount) {
   const TrafficReading cut = run(m, "hotspot", 0.9 * 28 * kData, {.measured = 20_us, .drain = 1_us});
   EXPECT_GT(cut.unfinished(), cut.messages.size() / 4);
   EXPECT_TRUE(cut.saturated());
+  // Those that were not in time have waited until the end at least.
+  const std::vector<double> latencies = cut.latencies_us();
+  ASSERT_EQ(latencies.size(), cut.messages.size());
+  for (std::size_t n = 0; n < latencies.size(); ++n) {
+    const TrafficMessage& m = cut.messages[n];
+    if (m.arrived == Time::never()) {
+      ASSERT_NEAR(latencies[n], cut.ended.us() - m.created.us(), 1e-9);
+    }
+  }
 }
 
 TEST(Traffic, TranslationIsWarmUnlessItIsAskedToBeCold) {

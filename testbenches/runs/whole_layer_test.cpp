@@ -180,7 +180,8 @@ class Layer {
     rank.product.c = memory.allocate_lines(kTokens * rank.product.c_pitch);
     rank.product.group_rows = put(n, rows);
     operators::put_b(runtime_, rank.product, std::as_bytes(std::span(gate_.weights)));
-    rank.gate = {rank.product.c, put(n, gate_.bias), c.scales, d.expert_ids, kTokens, kExperts, 1, 2.5f};
+    rank.gate = {
+        rank.product.c, put(n, gate_.bias), c.scales, d.expert_ids, kTokens, kExperts, 1, 2.5f, 0, 0, 0, 0};
     operators::ExpertFfnSetting experts;
     experts.tile_rows = 8;
     experts.expert_rows.assign(d.own_experts, experts.tile_rows);

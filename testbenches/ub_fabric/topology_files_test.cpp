@@ -2,6 +2,7 @@
 // ways by routes; lanes where routes need them; what is refused, by file and line.
 #include "hw/topology_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,5 +1,7 @@
 #include "workloads/contexts/ems_read.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>

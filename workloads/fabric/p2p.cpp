@@ -1,5 +1,7 @@
 #include "workloads/fabric/p2p.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text/error.h"

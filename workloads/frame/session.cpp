@@ -1,5 +1,7 @@
 #include "workloads/frame/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text/error.h"

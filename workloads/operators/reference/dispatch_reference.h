@@ -15,12 +15,12 @@ namespace cm384::reference {
 
 // One dispatch of all ranks.
 struct DispatchCase {
-  ExpertPlacement placement;
+  ExpertPlacement placement{};
   int batch = 0;  // tokens a rank; where ranks have unlike ones, the most
   int top_k = 0;
   int hidden = 0;
-  std::uint64_t seed = 1;                             // of the tokens (tokens.h)
-  std::vector<std::vector<std::int32_t>> expert_ids;  // [ranks][batch * top_k]
+  std::uint64_t seed = 1;                               // of the tokens (tokens.h)
+  std::vector<std::vector<std::int32_t>> expert_ids{};  // [ranks][batch * top_k]
   bool full_mesh = false;  // kernel dispatch_full_mesh instead of dispatch: other windows, the same outputs
   std::int64_t trace_rows = 0;  // of the recorded routing that expert_ids were taken from; 0: generated
   std::vector<int> batches{};   // tokens of each rank, where they are unlike; empty: batch

@@ -1,4 +1,6 @@
 // Predicted against measured in regimes that each bind elsewhere: what docs/explain.md says of gains.
+#include <fmt/format.h>
+
 #include <iostream>
 
 #include "testbenches/system/observe/explain/predictions.h"
