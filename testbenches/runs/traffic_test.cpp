@@ -133,9 +133,9 @@ TEST(Traffic, AllMessagesCount) {
   const std::vector<double> latencies = cut.latencies_us();
   ASSERT_EQ(latencies.size(), cut.messages.size());
   for (std::size_t n = 0; n < latencies.size(); ++n) {
-    const TrafficMessage& m = cut.messages[n];
-    if (m.arrived == Time::never()) {
-      ASSERT_NEAR(latencies[n], cut.ended.us() - m.created.us(), 1e-9);
+    const TrafficMessage& message = cut.messages[n];
+    if (message.arrived == Time::never()) {
+      ASSERT_NEAR(latencies[n], cut.ended.us() - message.created.us(), 1e-9);
     }
   }
 }
