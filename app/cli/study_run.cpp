@@ -378,7 +378,7 @@ void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::
     hw::check_machine(changed);
     ConsoleProgress progress;
     observe::ObserverRequest request;
-    request.explain = true;
+    request.span = true;
     observe::Observers observers(request);
     studies::StudyContext context{changed, line_.run.seed.value(), progress, interrupted()};
     context.observers = &observers;
@@ -389,7 +389,7 @@ void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::
       const observe::Resource resource = gains[k].resource;
       const auto gain =
           std::ranges::find(explanations[n].gains, resource, &observe::Explanation::Gain::resource);
-      gain->measured_us = explanations[n].span_us - observers.explanations().at(n).span_us;
+      gain->measured_us = explanations[n].span_us - observers.spans_us().at(n);
       gain->checked = true;
     }
   }

@@ -44,6 +44,8 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
   if (!request_.lines.empty()) lines_ = std::make_unique<LineProfile>(machine);
   if (request_.explain) {
     explainer_ = std::make_unique<Explainer>(machine);
+  } else if (request_.span) {
+    span_ = std::make_unique<SpanWatch>(machine);
   } else if (timeline_ || wave_) {
     machine.trace_links([this](const supernode::LinkName& link) {
       return (timeline_ && timeline_->shows(link)) || (wave_ && wave_->shows(link));
@@ -57,6 +59,7 @@ void Observers::name_phases(std::string_view kernel, std::span<const std::string
 
 void Observers::begin_counted() {
   if (explainer_) explainer_->begin_counted();
+  if (span_) span_->begin_counted();
   if (lines_) lines_->begin_counted();
 }
 
@@ -75,6 +78,7 @@ void Observers::finish() {
     });
   }
   if (explainer_) explanations_.push_back(explainer_->finish());
+  if (span_) spans_us_.push_back(span_->finish_us());
   if (lines_) {
     line_reports_.push_back(lines_->report());
     end([this] {
@@ -93,6 +97,7 @@ void Observers::finish() {
   timeline_.reset();
   wave_.reset();
   explainer_.reset();
+  span_.reset();
   lines_.reset();
 }
 

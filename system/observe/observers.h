@@ -28,10 +28,11 @@ struct ObserverRequest {
   std::vector<supernode::LinkSelection> links;  // of the wave
   std::string study, machine;
   bool explain = false;
+  bool span = false;  // of an explanation nothing else; not beside one
   std::string lines;  // folder of the profile by source line; empty: not asked for
 
   bool any() const {
-    return explain || !record.empty() || !timeline.empty() || !wave.empty() || !lines.empty();
+    return explain || span || !record.empty() || !timeline.empty() || !wave.empty() || !lines.empty();
   }
 };
 
@@ -57,6 +58,7 @@ class Observers {
   void begin_counted();
   // Of each machine that has ended.
   const std::vector<Explanation>& explanations() const { return explanations_; }
+  const std::vector<double>& spans_us() const { return spans_us_; }
   // The profiles by source line, likewise.
   const std::vector<LineReport>& line_reports() const { return line_reports_; }
   // Whether a machine was ever watched.
@@ -71,6 +73,8 @@ class Observers {
   std::unique_ptr<observe::Wave> wave_;
   std::unique_ptr<Explainer> explainer_;
   std::vector<Explanation> explanations_;
+  std::unique_ptr<SpanWatch> span_;
+  std::vector<double> spans_us_;
   std::unique_ptr<LineProfile> lines_;
   std::vector<LineReport> line_reports_;
   supernode::RtlChips* chips_ = nullptr;

@@ -1,4 +1,5 @@
 // Nothing is lost, repeated, altered or put out of the order it must keep, and nothing is left behind.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -99,10 +100,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Of two planes one lacks chips and links that ways lead by: what comes by the other, or around, comes once.
 TEST(Broken, EverythingArrivesOnceByWhatIsLeft) {
-  for (const bool mesh : {false, true}) {
+  using Case = std::pair<bool, const char*>;  // a mesh or not; how requests are spread over planes
+  for (const auto& [mesh, spreading] : {Case{false, "least-loaded"}, Case{true, "least-loaded"},
+                                        Case{false, "round-robin"}, Case{false, "flow"}}) {
+    SCOPED_TRACE(spreading);
+    const std::string spread = fmt::format("ub.controller.spreading={}", spreading);
     const Parameters p = mesh ? machine({"topology.kind=full-mesh", "topology.shape=6x8",
-                                         "topology.sub_planes=2", "ub.link.lanes=4"})
-                              : machine({"topology.sub_planes=2", "ub.link.buffer_cells=8"});
+                                         "topology.sub_planes=2", "ub.link.lanes=4", spread})
+                              : machine({"topology.sub_planes=2", "ub.link.buffer_cells=8", spread});
     FabricBench bench(p, kUnits);
     const Network& whole = bench.plane(0).network();
     Outage outage;

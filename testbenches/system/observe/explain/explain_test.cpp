@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "testbenches/system/observe/explain/predictions.h"
+#include "workloads/fabric/copies.h"
 #include "workloads/fabric/p2p.h"
 #include "workloads/kernels/stream.h"
 
@@ -23,7 +24,7 @@ struct Both {
 Both both(const Run& run, Resource resource) {
   const Explanation as_it_is = explained(run);
   const Explanation::Gain& gain = gain_of(as_it_is, resource);
-  const double faster = explained(run, gain.changes).span_us;
+  const double faster = span_us(run, {}, gain.changes);
   return {gain.share, (as_it_is.span_us - faster) / as_it_is.span_us};
 }
 
@@ -183,6 +184,23 @@ TEST(Predictions, TriesTheFirstOfThePath) {
   why.busiest = {{"launch and teardown", 50, 0.5, Resource::launch},
                  {"HBM bandwidth", 40, 0.4, Resource::hbm}};
   EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{5, 0, 2, 3, 4}));
+}
+
+// Runs with parameters changed are watched for their span alone: it is the one that the whole explanation
+// has, of kernels in turn after a warm-up, of one launch, and of a stream's copies.
+TEST(Explain, ASpanAloneIsThatOfAnExplanation) {
+  const observe::Run copies = [](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    studies::CopiesPoint point;
+    point.volume = Bytes{1 << 18};
+    point.streams = 2;
+    studies::measure_copies(context, point, counts);
+  };
+  for (const observe::Run& run : {observe::Run(dispatch), observe::Run(p2p_write), copies}) {
+    const double whole = explained(run).span_us;
+    EXPECT_GT(whole, 1);
+    EXPECT_DOUBLE_EQ(span_us(run, {}, {}), whole);
+  }
 }
 
 // What ran for the warm-up was busy too, but not in the time that is explained.

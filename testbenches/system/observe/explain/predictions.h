@@ -19,22 +19,30 @@ namespace cm384::observe {
 
 using Run = std::function<void(const studies::StudyContext&)>;
 
-inline Explanation explained(const Run& run, const std::vector<std::string>& set = {}) {
+// With what is asked for, on the machine with parameters set.
+inline Observers observed(const Run& run, const ObserverRequest& request,
+                          const std::vector<std::string>& set) {
   supernode::StudyStand stand;
   for (const std::string& assignment : set) hw::override_parameter(stand.machine, assignment);
-  ObserverRequest request;
-  request.explain = true;
   Observers observers(request);
   studies::StudyContext context = stand.context();
   context.observers = &observers;
   run(context);
-  return observers.explanations().back();
+  return observers;
 }
 
-inline Explanation explained(const Run& run, std::vector<std::string> set,
-                             const std::vector<std::string>& changes) {
+inline Explanation explained(const Run& run, const std::vector<std::string>& set = {}) {
+  ObserverRequest request;
+  request.explain = true;
+  return observed(run, request, set).explanations().back();
+}
+
+// With parameters changed as well.
+inline double span_us(const Run& run, std::vector<std::string> set, const std::vector<std::string>& changes) {
   set.insert(set.end(), changes.begin(), changes.end());
-  return explained(run, set);
+  ObserverRequest request;
+  request.span = true;
+  return observed(run, request, set).spans_us().back();
 }
 
 // Dispatch or combine on so many ranks, without warm-up.
@@ -63,7 +71,7 @@ inline Explanation check_predictions(const Run& run, const std::vector<std::stri
   Explanation why = explained(run, set);
   for (const std::size_t k : why.to_check()) {
     Explanation::Gain& gain = why.gains[k];
-    gain.measured_us = why.span_us - explained(run, set, gain.changes).span_us;
+    gain.measured_us = why.span_us - span_us(run, set, gain.changes);
     gain.checked = true;
     const bool told = gain.at_most_us == 0;
     const std::string line = fmt::format("| {} | {:.1f} | {} | {}{:.1f} | {:.1f} |\n", name, why.span_us,
