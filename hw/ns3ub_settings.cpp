@@ -142,7 +142,8 @@ class SettingsReader {
       if (!bytes) refuse("UbDwrrAllocator::DefaultQuantum", *others, "allowed: bytes from 1 on");
       quanta.others = *bytes;
     }
-    for (const std::string_view part : split_fields(named == nullptr ? "" : named->value)) {
+    const std::string_view lanes = named == nullptr ? std::string_view() : named->value;
+    for (const std::string_view part : split_fields(lanes)) {
       if (part.empty()) continue;
       const std::size_t colon = std::min(part.find(':'), part.size() - 1);
       const auto lane = number_of<int>(part.substr(0, colon));

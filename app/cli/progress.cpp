@@ -60,12 +60,19 @@ void ConsoleProgress::update(double fraction, Time simulated, std::uint64_t even
   const double now = seconds();
   if (now < next_) return;
   next_ = now + (terminal_ ? kBarPeriod : kProgressLinePeriod);
-  const std::string state = fmt::format("{:.1f} us simulated, {:.2f} M events/s{}", simulated.us(),
-                                        static_cast<double>(events) * 1e-6 / now, time_left(fraction, now));
+  // What is not known is not told; a service simulates minutes.
+  std::string state;
+  if (simulated > Time{})
+    state += simulated.us() < 1e6 ? fmt::format("{:.1f} us simulated", simulated.us())
+                                  : fmt::format("{:.1f} s simulated", simulated.us() * 1e-6);
+  if (events > 0) state += fmt::format(", {:.2f} M events/s", static_cast<double>(events) * 1e-6 / now);
+  state += time_left(fraction, now);
+  if (state.starts_with(", ")) state.erase(0, 2);
   if (terminal_) {
     print_error("\r{}{}\033[K", fraction >= 0 ? bar(fraction) : "", state);
   } else {
-    print_error("cm384: {}{}\n", fraction >= 0 ? fmt::format("{:.0f} %, ", fraction * 100) : "", state);
+    if (fraction >= 0) state.insert(0, fmt::format("{:.0f} %{}", fraction * 100, state.empty() ? "" : ", "));
+    print_error("cm384: {}\n", state);
   }
   drawn_ = true;
 }

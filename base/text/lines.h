@@ -1,6 +1,7 @@
 // Lines of a text file, and the fields of a CSV line: shared by all readers of text.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <istream>
 #include <memory>
@@ -28,6 +29,9 @@ class LineReader {
 
 // A line's fields between commas, without blanks around them; nothing is quoted in these files.
 std::vector<std::string_view> split_fields(std::string_view line, char separator = ',');
+// Of a text that is gone when they are read: refused.
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split_fields(Text&& line, char separator = ',') = delete;
 
 // Whole numbers in a field; fail() of `lines` names the field where it holds none.
 class FieldReader {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/error.h"
 
 namespace cm384::studies {
@@ -42,10 +44,12 @@ std::string RequestOptions::note_of(const service::RequestTrace& trace) {
   }
   const auto count = static_cast<double>(trace.requests.size());
   const double rate = service::rate_of(trace);
-  std::string note =
-      fmt::format("{} requests ({}), {}{:.0f} tokens in and {:.0f} out on the average", trace.requests.size(),
-                  trace.format, rate > 0 ? fmt::format("{:.2f} per second, ", rate) : "", prompts / count,
-                  outputs / count);
+  // A follower comes when the one before it has been answered: what comes by itself are sessions.
+  const bool sessions = std::ranges::any_of(trace.requests, [](const auto& r) { return r.follows >= 0; });
+  std::string note = fmt::format(
+      "{} requests ({}), {}{:.0f} tokens in and {:.0f} out on the average", trace.requests.size(),
+      trace.format, rate > 0 ? fmt::format("{:.2f} {}per second, ", rate, sessions ? "sessions " : "") : "",
+      prompts / count, outputs / count);
   if (trace.failed > 0) note += fmt::format("; {} without output tokens left out", trace.failed);
   return note;
 }

@@ -100,8 +100,9 @@ DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
     more += decode.renew_time;
     ++renewals_;
   }
+  more += decode.bubble;
   run_.evidence.add_parameter(seconds(more));
-  const Time span = of_ms(time.ms) + more + decode.bubble;
+  const Time span = of_ms(time.ms) + more;
   busy_s_ += seconds(span);
   batch_sum_ += static_cast<double>(dies.requests());
   ++count_;

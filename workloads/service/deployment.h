@@ -58,7 +58,7 @@ struct PrefillSpec {
           "whom a prompt waits for: the next idle instance; or one it is sent to, by turns, by the fewest "
           "tokens "
           "sent there that are not computed, or by these and its own less what is cached there");
-    visit("ageing", self.ageing, Range{Time{}, 1'000'000_s},
+    visit("ageing", self.ageing, Range{Time{}, 10'000_s},
           "after which a prompt is as urgent as a new one of the class before its own; 0: never");
     visit("most_waiting", self.most_waiting, Range{0, 100'000'000},
           "prompts that may wait; a request that finds so many is refused; 0: any number");

@@ -330,18 +330,23 @@ RequestTrace draw_requests(const DrawnRequests& drawn) {
 
 double rate_of(const RequestTrace& trace) {
   Time last{};
-  for (const Request& request : trace.requests)
-    if (request.follows < 0) last = request.arrival;
+  std::size_t count = 0;
+  for (const Request& request : trace.requests) {
+    if (request.follows >= 0) continue;
+    last = request.arrival;
+    ++count;
+  }
   if (last == Time{}) return 0;
-  return static_cast<double>(trace.requests.size() - 1) /
-         (static_cast<double>(last.ps) / static_cast<double>(kPsPerSecond));
+  return static_cast<double>(count - 1) / (static_cast<double>(last.ps) / static_cast<double>(kPsPerSecond));
 }
 
 RequestTrace at_rate(const RequestTrace& trace, double rate, Time duration) {
   if (rate == 0 && duration == Time{}) return trace;
   const double own = rate_of(trace);
   if (own == 0)
-    throw InputError("--rate: the requests all come at one moment; allowed: a trace of some duration");
+    throw InputError(
+        fmt::format("--{}: the requests all come at one moment; allowed: a trace of some duration",
+                    rate > 0 ? "rate" : "duration"));
   const double factor = rate == 0 ? 1 : own / rate;
   RequestTrace made;
   made.format = trace.format;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <queue>
 
+#include "base/text/error.h"
 #include "base/text/units.h"
 
 namespace cm384::service {
@@ -38,7 +39,10 @@ struct Event {
 
 class EventLine {
  public:
+  // Throws InputError beyond the end of the clock, which is 2^63 ps.
   void push(Time at, Event::Kind kind, std::uint32_t subject, std::uint32_t epoch = 0) {
+    if (at < now_)
+      throw InputError("a service's clock ends after 106 days; allowed: a load that is served before");
     events_.push({at, order_++, kind, subject, epoch});
   }
   bool empty() const { return events_.empty(); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -176,12 +177,12 @@ MonotoneCurve curve_of(Points points) {
 
 std::vector<DecodePoint> steps_of(const Library& library, int ranks, int mtp) {
   std::vector<DecodePoint> steps;
-  std::vector<std::string> others;
+  std::set<std::string> others;
   for (const DecodePoint& point : library.decode()) {
     if (point.ranks == ranks && point.mtp == mtp) {
       steps.push_back(point);
     } else {
-      others.push_back(fmt::format("{} with {}", point.ranks, point.mtp));
+      others.insert(fmt::format("{} with {}", point.ranks, point.mtp));
     }
   }
   if (steps.empty())

@@ -67,8 +67,9 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   if (batch.from_store) read_ms += run_.deployment.cache.obs_latency.us() * 1e-3;
   const int dies = run_.deployment.prefill_dies();
   const double slower = plane_factor_ * dies / (dies - instance.lost_dies);
-  run_.evidence.add_parameter(time.ms * (slower - 1) * 1e-3);
-  const Time span = of_ms(time.ms * slower + read_ms) + run_.deployment.prefill.bubble;
+  const Time bubble = run_.deployment.prefill.bubble;
+  run_.evidence.add_parameter((time.ms * (slower - 1) + read_ms) * 1e-3 + seconds(bubble));
+  const Time span = of_ms(time.ms * slower + read_ms) + bubble;
   busy_s_ += seconds(span);
   ++batches_;
   instance.busy = true;

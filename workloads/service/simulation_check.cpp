@@ -140,9 +140,9 @@ void check_service(const RequestTrace& trace, const Deployment& deployment, cons
     const double bytes = std::ceil(tokens / block) * block * static_cast<double>(decode.token.count);
     if (bytes > static_cast<double>(deployment.decode.kv_room.count))
       throw InputError(fmt::format(
-          "request {}: {} + {} tokens are {:.1f} GB of context; a die has room for {:.1f} GB "
+          "request {}: {} + {} tokens are {:.1f} MB of context; a die has room for {:.1f} MB "
           "(decode.kv_room)",
-          k, r.prompt, r.output, bytes * 1e-9, static_cast<double>(deployment.decode.kv_room.count) * 1e-9));
+          k, r.prompt, r.output, bytes * 1e-6, static_cast<double>(deployment.decode.kv_room.count) * 1e-6));
   }
   if (!options.allow_extrapolation) check_prompts(trace, deployment, library);
   const Faults& faults = options.faults;

@@ -128,7 +128,8 @@ TEST(Schedulers, AreThatOfTheirModel) {
         std::vector<std::int64_t> fcfs;
         for (const auto& [order, ageing] :
              {std::pair{"fcfs", 0}, {"shortest", 0}, {"priority", 0}, {"priority", 1}, {"priority", 40}}) {
-          const Scheduler by{1000, prompts, chunk, order, ageing * 1'000'000'000 + (ageing > 0 ? 7 : 0)};
+          const Scheduler by{1000, prompts, chunk, order,
+                             ageing * std::int64_t{1'000'000'000} + (ageing > 0 ? 7 : 0)};
           const std::vector<std::int64_t> expected = first_tokens(asked, by);
           ASSERT_EQ(served_first_tokens(asked, by), expected)
               << trial << " " << order << " " << ageing << " prompts " << prompts << " chunk " << chunk;

@@ -32,5 +32,24 @@ TEST(Search, BeginsWithSoFewRequestsThatTheLastServeAll) {
   EXPECT_EQ(kept_of(3), 3u);
 }
 
+// Of requests that come by themselves the first; of users who ask in turn the first of each, whoever stands
+// first in the file.
+TEST(Search, APartOfSessionsHasAllOfThemForAShorterTime) {
+  service::RequestTrace trace;
+  for (int k = 0; k < 10; ++k) trace.requests.push_back({.prompt = k + 1, .output = 1});
+  EXPECT_EQ(first_of(trace, 0.35).requests.size(), 4u);
+  EXPECT_EQ(first_of(trace, 0.35).requests.back().prompt, 4);
+  EXPECT_EQ(first_of(trace, 1).requests.size(), 10u);
+  // Three sessions of 1, 3 and 6 requests, one behind another.
+  for (const int follower : {2, 3, 5, 6, 7, 8, 9})
+    trace.requests[static_cast<std::size_t>(follower)].follows = follower - 1;
+  const auto part = first_of(trace, 0.5).requests;
+  std::vector<std::pair<int, int>> prompts;
+  for (const service::Request& request : part) prompts.emplace_back(request.prompt, request.follows);
+  using Pair = std::pair<int, int>;
+  EXPECT_THAT(prompts,
+              ElementsAre(Pair{1, -1}, Pair{2, -1}, Pair{3, 1}, Pair{5, -1}, Pair{6, 3}, Pair{7, 4}));
+}
+
 }  // namespace
 }  // namespace cm384::studies::serve_search_test

@@ -25,13 +25,16 @@
 namespace cm384::studies {
 namespace {
 
-void note_of_deployment(const service::Deployment& deployment, const Row& row, StudyResult& result) {
+// `at`: which of several rates; empty: there is one.
+void note_of_deployment(const service::Deployment& deployment, const Row& row, const std::string& at,
+                        StudyResult& result) {
+  if (row["prefill_busy"].empty() || row["decode_busy"].empty()) return;  // nothing was served
   const double prefill = row["prefill_busy"].number(), decode = row["decode_busy"].number();
   const double requests = row["decode_requests"].number();
   const double slots = deployment.decode.instances * deployment.decode.npus * deployment.decode.batch;
   result.notes.push_back(fmt::format(
-      "{} {}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
-      deployment.name, *row["pools"].text(), prefill * 100, decode * 100, requests, slots,
+      "{} {}{}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
+      deployment.name, *row["pools"].text(), at, prefill * 100, decode * 100, requests, slots,
       prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
 }
 
@@ -144,7 +147,7 @@ class Table {
     for (const ServeBeside::Served& one : *all) {
       const std::size_t number = result_.rows.size();
       result_.notes.push_back(one.name + ": " + RequestOptions::note_of(one.trace));
-      note_of_deployment(one.deployment, one.row, result_);
+      note_of_deployment(one.deployment, one.row, "", result_);
       result_.simulator.simulated += one.result.end;
       if (!context_.out_folder.empty()) {
         write_file(file_of(context_, "requests", number), requests_csv(one.trace, one.result));
@@ -161,19 +164,29 @@ class Table {
     // How many rates it will try is not known.
     const auto tell = [this](double, Time now) { tell_progress(0, now); };
     std::vector<double> largest_rates;
+    bool beyond = false;
     for (int k = options_.find_rate ? options_.slo_seeds : 0; k-- > 0; largest_rates.push_back(largest->rate))
       if (!(largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), tell)))
         return false;
+      else
+        beyond |= largest->beyond;
+    if (beyond)
+      result_.notes.push_back(fmt::format(
+          "--slo: no limit was found: at {:g} requests per second {:g} % of them meet the objectives still",
+          std::ranges::min(largest_rates), options_.slo_share * 100));
     for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
       std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
       if (!row) return false;
       if (largest) {
-        row->set("slo_share", options_.slo_share).set("slo_rate_rps", summarise(largest_rates).mean);
-        if (options_.slo_seeds > 1) row->set("slo_rate_ci95_rps", summarise(largest_rates).ci95);
+        row->set("slo_share", options_.slo_share);
+        row->set("slo_rate_rps", beyond ? Value() : Value(summarise(largest_rates).mean));
+        if (options_.slo_seeds > 1 && !beyond) row->set("slo_rate_ci95_rps", summarise(largest_rates).ci95);
         if (k == 0) row->set("search", largest->tried);
       }
       if (!audit(number, *row)) return false;
-      if (k == 0) note_of_deployment(deployment, *row, result_);
+      note_of_deployment(deployment, *row,
+                         runs_.rates().size() > 1 ? fmt::format(" at {:g} per second", runs_.rates()[k]) : "",
+                         result_);
       context_.finish_row(result_, std::move(*row));
     }
     return true;
@@ -226,8 +239,11 @@ class Table {
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
     if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
       result_.notes.emplace_back(
-          "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
-          "`priority` in the file, makes several");
+          options_.classes > 1
+              ? "all requests are of one class: prefill.order = priority orders nothing; --classes deals out "
+                "sessions, and all requests are of one"
+              : "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
+                "`priority` in the file, makes several");
     if (k == 0 && served.cut_batches > 0)
       result_.notes.push_back(fmt::format(
           "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
@@ -352,7 +368,8 @@ constexpr std::array kServeFields{
     Field{"deploy", FieldType::text, "what --search changes of the deployment", true}.as_condition(),
     Field{"service", FieldType::text, "of several, with --beside", true}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools; of those that come and go at the beginning"},
-    Field{"npus_mean", FieldType::number, "mean over time, with --beside", true},
+    Field{"npus_mean", FieldType::number, "mean over time, with --beside or where instances come and go",
+          true},
     Field{"denied", FieldType::integer,
           "looks at which it wanted an instance, and other services or a training had the NPUs or came "
           "first"},
@@ -386,7 +403,8 @@ constexpr std::array kServeFields{
           "of that, requests that meet their objectives: not of the time until the last answer ends", true},
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
-    Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},
+    Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do; null: no limit was found",
+          true},
     Field{"slo_rate_ci95_rps", FieldType::number, "half-width of its 95 % interval over --slo-seeds"},
     Field{"search", FieldType::list, "rates that were tried for it", false, kSearch},
     Field{"tokens_s", FieldType::number, "output tokens per second, up to the last answer's end"},

@@ -273,13 +273,17 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
   set_times(row, trace, result);
   row.set("goodput_rps", rate ? Value(share * *rate) : Value()).set("goodput_share", share);
   const auto tokens = static_cast<double>(result.output_tokens);
-  row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / npu_seconds(deployment, result));
+  // Where nothing was served there is no time to divide by.
+  const auto per = [](double sum, double over) { return over > 0 ? Value(sum / over) : Value(); };
+  const double npu_s = npu_seconds(deployment, result);
+  if (deployment.scale.adds()) row.set("npus_mean", per(npu_s, end));
+  row.set("tokens_s", per(tokens, end)).set("tokens_s_npu", per(tokens, npu_s));
   row.set("prompt_tokens_s_npu",
-          static_cast<double>(result.prompt_tokens) / (result.prefill_pool_s * deployment.prefill.npus));
-  row.set("decode_tokens_s_npu", tokens / (result.decode_pool_s * deployment.decode.npus));
-  row.set("prefill_busy", result.prefill_busy_s / result.prefill_pool_s);
-  row.set("decode_busy", result.decode_busy_s / result.decode_pool_s);
-  row.set("rdma_busy", result.rdma_busy_s / (result.decode_pool_s * deployment.decode_dies()));
+          per(static_cast<double>(result.prompt_tokens), result.prefill_pool_s * deployment.prefill.npus));
+  row.set("decode_tokens_s_npu", per(tokens, result.decode_pool_s * deployment.decode.npus));
+  row.set("prefill_busy", per(result.prefill_busy_s, result.prefill_pool_s));
+  row.set("decode_busy", per(result.decode_busy_s, result.decode_pool_s));
+  row.set("rdma_busy", per(result.rdma_busy_s, result.decode_pool_s * deployment.decode_dies()));
   row.set("decode_requests", result.steps == 0 ? 0 : result.batch_sum / static_cast<double>(result.steps));
   row.set("kv_peak", result.kv_peak);
   const auto asked = static_cast<double>(std::max<std::int64_t>(1, result.cache.asked));
@@ -307,9 +311,9 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
     row.set("fairness", jain_index(of)).set("tenants", of);
   }
   if (deployment.scale.most > 0 || deployment.scale.move)
-    row.set("prefill_instances", result.prefill_pool_s / end);
+    row.set("prefill_instances", per(result.prefill_pool_s, end));
   if (deployment.scale.decode_most > 0 || deployment.scale.move)
-    row.set("decode_instances", result.decode_pool_s / end);
+    row.set("decode_instances", per(result.decode_pool_s, end));
   if (deployment.scale.most > 0)
     row.set("scaled_up", result.scaled_up).set("scaled_down", result.scaled_down);
   if (deployment.scale.decode_most > 0)
@@ -360,7 +364,12 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Request& request = trace.requests[k];
     const service::Served& served = result.served[k];
-    const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
+    // Of one that was preempted the last transfer is not what its first token waited for.
+    const bool moved = request.output > 1 && served.preemptions == 0;
+    const std::string transfer =
+        served.preemptions > 0
+            ? ""
+            : fmt::format("{:.3f}", moved ? (served.transferred - served.first_token).us() * 1e-3 : 0.0);
     const bool steps = request.output > 1;  // an answer of one token has no time per further token
     const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "",
                       longest = steps ? fmt::format("{:.3f}", served.longest_gap_ms()) : "";
@@ -369,7 +378,7 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
                      request.output);
       continue;
     }
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{},{},0,{}\n", k,
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{},{},{:.3f},{},{},{},{},{},{},0,{}\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
                    served.queue_ms(), served.ttft_ms(), transfer, tpot, served.e2e_ms(), served.steps,
                    served.cached_dram, served.cached_evs, served.cached_obs, served.restarts,
@@ -386,7 +395,7 @@ std::string occupancy_csv(const service::ServiceResult& result, bool instances, 
   text += instances ? ",prefill_instances,decode_instances\n" : "\n";
   auto out = std::back_inserter(text);
   for (const service::Occupancy& o : result.occupancy) {
-    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{},{}", seconds(o.at), o.waiting, o.prefill_busy,
+    fmt::format_to(out, "{:.6f},{},{},{},{},{},{:.4f},{},{},{},{}", seconds(o.at), o.waiting, o.prefill_busy,
                    o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks, o.evs_blocks,
                    o.obs_blocks, o.out_of_order);
     if (instances) fmt::format_to(out, ",{},{}", o.prefill_instances, o.decode_instances);

@@ -251,6 +251,12 @@ service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
   } else {
     made = options_.requests.load(context_, "serve", seed, rate);
   }
+  // Where nobody is named, each request is of another.
+  if ((options_.classes > 1 || options_.tenants > 1) &&
+      std::ranges::all_of(made.requests, [](const auto& r) { return r.session == 0 && r.follows < 0; })) {
+    std::uint32_t number = 0;
+    for (service::Request& request : made.requests) request.session = number++;
+  }
   if (options_.classes > 1)
     for (service::Request& request : made.requests)
       request.priority =
@@ -309,7 +315,7 @@ Row ServeRuns::row(const service::Deployment& deployment, const service::Request
 std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment,
                                                               std::uint64_t seed,
                                                               const ServeProgress& progress) const {
-  constexpr double kNear = 1.01;
+  constexpr double kNear = 1.01, kLargestRate = 1e6, kMostDrawn = 2e6;
   double good = 0, bad = 0,
          rate = rates_.front() > 0 ? rates_.front() : std::max(0.1, service::rate_of(trace(seed, 0)));
   std::map<double, Row> tried;
@@ -323,8 +329,12 @@ std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Dep
     (found["goodput_share"].number() >= options_.slo_share ? good : bad) = rate;
     rate = bad == 0 ? rate * 2 : good == 0 ? rate / 2 : (good + bad) / 2;
     if (good == 0 && rate < 1e-3) break;
+    const bool drawn = options_.requests.requests.empty() && !observed_;
+    if (bad == 0 && (rate > kLargestRate ||
+                     (drawn && rate / good * static_cast<double>(requests.requests.size()) > kMostDrawn)))
+      break;
   }
-  LargestRate largest{good, {}};
+  LargestRate largest{good, bad == 0, {}};
   for (auto& [at, point] : tried) largest.tried.push_back(std::move(point));
   return largest;
 }

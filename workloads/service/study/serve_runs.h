@@ -52,10 +52,11 @@ class ServeRuns {
 
   struct LargestRate {
     double rate = 0;
-    Rows tried;  // search_point() of each, by rising rate
+    bool beyond = false;  // none was tried at which fewer do: it is no limit
+    Rows tried;           // search_point() of each, by rising rate
   };
   // The largest rate at which --slo-share of the requests meet the objectives, to a hundredth; 0: not even a
-  // tiny one. Empty: interrupted.
+  // tiny one; at most 10^6, or as many as two million requests are drawn for. Empty: interrupted.
   std::optional<LargestRate> largest_rate(const service::Deployment& deployment, std::uint64_t seed,
                                           const ServeProgress& progress) const;
 

@@ -11,6 +11,7 @@
 
 #include "base/text/error.h"
 #include "base/text/lines.h"
+#include "workloads/service/prefill_times.h"
 
 namespace cm384::studies {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr std::size_t kMostDeployments = 100'000, kFewestRequests = 200;
 
 // On the Pareto line of tokens per NPU and time per token: no other has more of one and as much of the other.
+// Equal ones are on it together.
 void mark_pareto(Rows& rows) {
   const auto point = [](const Row& row) {
     const Row* tpot = row["tpot_ms"].row();
@@ -28,11 +30,27 @@ void mark_pareto(Rows& rows) {
   for (Row& row : rows)
     if (row["share"].number() >= 1) order.emplace_back(point(row), &row);
   std::ranges::sort(order, {}, [](const auto& entry) { return entry.first; });
-  double best = 1;
+  std::pair<double, double> best{-1, 1};
   for (const auto& [at, row] : order) {
-    row->set("pareto", at.second < best);
-    best = std::min(best, at.second);
+    const bool better = at.second < best.second;
+    row->set("pareto", better || at == best);
+    if (better) best = at;
   }
+}
+
+// The time of a batch that is no measurement is of one size of instance: others do not compare by it.
+void check_prefill(const service::Deployment& deployment, const service::Library& library) {
+  const auto asked = [&](const char* key) {
+    const auto source = deployment.sources.find(key);
+    return source != deployment.sources.end() && source->second.from == "command line";
+  };
+  if (asked("prefill.npus") && !asked("prefill.batch_time") &&
+      !service::PrefillTimes(deployment, library).measured())
+    throw InputError(
+        fmt::format("prefill.npus={}: the library has no prompts on {} dies, and prefill.batch_time is of "
+                    "another instance; "
+                    "allowed: with prefill.batch_time, or what the library has measured",
+                    deployment.prefill.npus, deployment.prefill_dies()));
 }
 
 }  // namespace
@@ -68,6 +86,38 @@ double first_share(std::size_t deployments, std::size_t requests) {
                                            static_cast<double>(std::max<std::size_t>(1, requests))));
 }
 
+// The first of them; of sessions and users, who ask in turn, the first of each, so that as many ask at a
+// time.
+service::RequestTrace first_of(const service::RequestTrace& trace, double share) {
+  service::RequestTrace part = trace;
+  if (share >= 1) return part;
+  const auto most = [share](std::size_t all) {
+    return static_cast<std::size_t>(std::ceil(share * static_cast<double>(all)));
+  };
+  if (std::ranges::none_of(trace.requests, [](const auto& request) { return request.follows >= 0; })) {
+    part.requests.resize(most(trace.requests.size()));
+    return part;
+  }
+  // By request: the first of its session, and how many stand before it there; by first: how many there are.
+  std::vector<std::size_t> first(trace.requests.size()), place(trace.requests.size()),
+      count(trace.requests.size());
+  for (std::size_t k = 0; k < trace.requests.size(); ++k) {
+    const std::int32_t before = trace.requests[k].follows;
+    first[k] = before < 0 ? k : first[static_cast<std::size_t>(before)];
+    place[k] = count[first[k]]++;
+  }
+  part.requests.clear();
+  std::vector<std::int32_t> number(trace.requests.size(), -1);
+  for (std::size_t k = 0; k < trace.requests.size(); ++k) {
+    if (place[k] >= most(count[first[k]])) continue;
+    number[k] = static_cast<std::int32_t>(part.requests.size());
+    part.requests.push_back(trace.requests[k]);
+    std::int32_t& before = part.requests.back().follows;
+    if (before >= 0) before = number[static_cast<std::size_t>(before)];
+  }
+  return part;
+}
+
 std::vector<ServeSearch::Candidate> ServeSearch::candidates() const {
   std::vector<Candidate> made;
   for (const std::vector<std::string>& changes : combinations_of(options_.search)) {
@@ -75,6 +125,7 @@ std::vector<ServeSearch::Candidate> ServeSearch::candidates() const {
     candidate.text = fmt::format("{}", fmt::join(changes, " "));
     try {
       candidate.deployment = runs_.deployment_with(changes);
+      check_prefill(*candidate.deployment, runs_.library());
     } catch (const InputError& error) {
       candidate.excluded = error.what();
     }
@@ -82,12 +133,13 @@ std::vector<ServeSearch::Candidate> ServeSearch::candidates() const {
   return made;
 }
 
-// The more the better.
+// The more the better; per NPU that was there, which with a pool that grows is not the deployment's number.
 double ServeSearch::score_of(const Row& row) const {
-  if (options_.search_by == "tokens") return row["tokens_s_npu"].number();
+  if (options_.search_by == "tokens") return row["tokens_s_npu"].empty() ? 0 : row["tokens_s_npu"].number();
   if (options_.search_by == "goodput") {
     const Value& goodput = row["goodput_rps"];
-    return goodput.empty() ? 0 : goodput.number() / row["npus"].number();
+    const Value& npus = row[row["npus_mean"].empty() ? "npus" : "npus_mean"];
+    return goodput.empty() ? 0 : goodput.number() / npus.number();
   }
   const Value& price = row[options_.search_by == "cost" ? "cost_per_million" : "joule_per_token"];
   return price.empty() ? 0 : 1 / price.number();
@@ -123,14 +175,18 @@ std::optional<Rows> ServeSearch::run(const std::function<void(double)>& progress
   double share = first_share(left.size(), trace.requests.size());
   for (bool last = false; !last && !left.empty();) {
     last = share >= 1;
-    service::RequestTrace part = trace;
-    part.requests.resize(
-        static_cast<std::size_t>(std::ceil(share * static_cast<double>(trace.requests.size()))));
+    const service::RequestTrace part = first_of(trace, share);
     for (std::size_t k = 0; k < left.size(); ++k) {
       if (!serve(*left[k], part, share)) return {};
       progress(share * static_cast<double>(k + 1) / static_cast<double>(left.size()));
     }
     std::erase_if(left, [](const Candidate* one) { return !one->excluded.empty(); });
+    if (options_.search_by == "goodput" && !left.empty() &&
+        std::ranges::all_of(left, [](const Candidate* one) { return one->row["goodput_rps"].empty(); }))
+      throw InputError(
+          "run serve: --search-by goodput: the requests all come at one moment, so there is no rate; "
+          "allowed: "
+          "tokens, cost, energy");
     // Of equals the one that was named first.
     std::ranges::stable_sort(left, std::greater{}, [](const Candidate* one) {
       return std::pair(one->meets, one->meets ? one->score : one->row["goodput_share"].number());
@@ -138,6 +194,9 @@ std::optional<Rows> ServeSearch::run(const std::function<void(double)>& progress
     if (!last) left.resize(std::min(left.size(), kept_of(left.size())));
     share = std::min(1.0, 3 * share);
   }
+  if (std::ranges::none_of(all, [](const Candidate& one) { return one.excluded.empty(); }))
+    throw InputError(
+        fmt::format("run serve: --search: no deployment is possible; {}: {}", all[0].text, all[0].excluded));
   // Who served more is ahead of who served less.
   std::vector<Candidate*> order;
   for (Candidate& candidate : all) order.push_back(&candidate);

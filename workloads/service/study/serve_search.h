@@ -26,6 +26,8 @@ inline std::size_t kept_of(std::size_t left) {
 }
 // The first share of the requests that so many deployments serve: none serves fewer than it says of all.
 double first_share(std::size_t deployments, std::size_t requests);
+// That share of a trace.
+service::RequestTrace first_of(const service::RequestTrace& trace, double share);
 
 class ServeSearch {
  public:

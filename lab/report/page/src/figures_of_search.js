@@ -67,8 +67,8 @@ export function figuresOfSearch({ rows, document }) {
       title: 'Tokens per second and NPU against time per token',
       wide: false,
       note:
-        'A point per deployment: output tokens per second and NPU of both pools, over the median time per output token. No deployment has more tokens' +
-        ' and less time than one of the line. Those that dropped out served a part of the requests only.',
+        'A point per deployment: output tokens per second and NPU of both pools, over the median time per output token. Of those that served all' +
+        ' requests none has more tokens and less time than one of the line. Those that dropped out served a part of the requests only, whose figures do not compare.',
       layout: width => {
         const top = legendTop(names, width);
         return {
