@@ -382,11 +382,13 @@ LineReport LineProfile::report() const {
     core.pipes = watch->pipes();
     made.cores.push_back(std::move(core));
   }
-  for (auto& [number, of] : by_number) {
+  for (auto& entry : by_number) {
+    const auto number = static_cast<std::size_t>(entry.first);
+    OfNumber& of = entry.second;
     for (Gathered& kernel : of.kernels) {
       for (const auto& of_worker : tables_) {
         if (of_worker.empty()) continue;
-        const Tables& tables = *of_worker[static_cast<std::size_t>(number)];
+        const Tables& tables = *of_worker[number];
         const auto& programs = tables.scalar.programs();
         for (std::size_t p = 0; p < programs.size(); ++p) {
           if (&programs[p]->image() != &kernel.program->image()) continue;

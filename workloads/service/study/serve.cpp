@@ -32,6 +32,14 @@ void note_of_deployment(const service::Deployment& deployment, const Row& row, c
   const double prefill = row["prefill_busy"].number(), decode = row["decode_busy"].number();
   const double requests = row["decode_requests"].number();
   const double slots = deployment.decode.instances * deployment.decode.npus * deployment.decode.batch;
+  // One pool computes both, and a step may have of each.
+  if (deployment.mixed()) {
+    result.notes.push_back(
+        fmt::format("{} {}{}: of the time of its instances prompts are computed for {:.0f} % and answers for "
+                    "{:.0f} %, with {:.0f} of {:.0f} slots",
+                    deployment.name, *row["pools"].text(), at, prefill * 100, decode * 100, requests, slots));
+    return;
+  }
   result.notes.push_back(fmt::format(
       "{} {}{}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
       deployment.name, *row["pools"].text(), at, prefill * 100, decode * 100, requests, slots,
@@ -165,14 +173,15 @@ class Table {
     const auto tell = [this](double, Time now) { tell_progress(0, now); };
     std::vector<double> largest_rates;
     bool beyond = false;
-    for (int k = options_.find_rate ? options_.slo_seeds : 0; k-- > 0; largest_rates.push_back(largest->rate))
-      if (!(largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), tell)))
-        return false;
-      else
-        beyond |= largest->beyond;
+    for (int k = options_.find_rate ? options_.slo_seeds : 0; k-- > 0;) {
+      largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), tell);
+      if (!largest) return false;
+      largest_rates.push_back(largest->rate);
+      beyond |= largest->beyond;
+    }
     if (beyond)
       result_.notes.push_back(fmt::format(
-          "--slo: no limit was found: at {:g} requests per second {:g} % of them meet the objectives still",
+          "--slo: no limit was found: at {:g} requests per second {:g} % of them or more meet the objectives",
           std::ranges::min(largest_rates), options_.slo_share * 100));
     for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
       std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
