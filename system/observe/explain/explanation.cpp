@@ -121,6 +121,9 @@ Explanation Explanation::of(const MachinePath& path, const hw::Machine& machine)
   made.error_us = error_of(made);
   const double left_out = end.gain[0];
   made.followed_us = (span - left_out) / 1e6;
+  // Where cells run out, how soon they come back decides by which port a request leaves.
+  const double of_buffers = (end.gain[static_cast<std::size_t>(Resource::buffers)] - left_out) / 1e6;
+  const bool cells_run_out = of_buffers >= made.error_us;
   for (std::size_t k = 1; k < kResources; ++k) {
     const auto resource = static_cast<Resource>(k);
     const double gain = end.gain[k] - left_out;
@@ -131,7 +134,8 @@ Explanation Explanation::of(const MachinePath& path, const hw::Machine& machine)
     if (one.us < made.error_us) {
       one.at_most_us = std::max(0.0, one.us) + made.error_us;
     } else {
-      one.at_least = queues(resource) && left_out > kLeastKnown * gain;
+      one.at_least = (queues(resource) && left_out > kLeastKnown * gain) ||
+                     (resource == Resource::wire && cells_run_out);
     }
     one.changes = twice_as_fast(machine, resource);
     made.gains.push_back(std::move(one));

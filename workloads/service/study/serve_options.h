@@ -67,7 +67,8 @@ struct ServeOptions {
           "between an answer and the next request of a user or session: the mean of an exponential "
           "distribution");
     visit("classes", self.classes, Range{1, 256},
-          "of priority, that sessions belong to in turn, 0 the most urgent; with --deploy "
+          "of priority, that sessions belong to in turn, or requests where none is named, 0 the most urgent; "
+          "with --deploy "
           "prefill.order=priority");
     visit("export", self.save, Form{"FILE"},
           "write the requests of the first run, as --requests takes them: with its seed that gives the same "
@@ -105,7 +106,7 @@ struct ServeOptions {
     visit("seeds", self.seeds, Range{1, 1000},
           "runs with seeds of their own; means have their 95 % interval over them");
     visit("tenants", self.tenants, Range{1, 1'000'000},
-          "that sessions belong to in turn; none reads another's blocks");
+          "that sessions belong to in turn, or requests where none is named; none reads another's blocks");
     visit("warm", self.warm, Form{"FILE"},
           "requests of before, whose blocks are in the cache at the beginning, in their order");
     visit("observed", self.observed, Form{"FILE"},
