@@ -31,10 +31,6 @@ void read(Deployment& deployment, std::string_view text, const std::string& name
 
 void check_scale(const Deployment& deployment) {
   const ScaleSpec& scale = deployment.scale;
-  const auto is_changed = [&](const char* key) {
-    const auto source = deployment.sources.find(key);
-    return source != deployment.sources.end() && source->second.from == "command line";
-  };
   if (scale.acts() && deployment.mixed())
     throw InputError(
         fmt::format("deployment: scale.{}: has no effect with prefill.pool = decode; allowed: own",
@@ -67,7 +63,7 @@ void check_scale(const Deployment& deployment) {
   }
   const auto needs = [&](bool held, std::initializer_list<const char*> keys, const char* allowed) {
     for (const char* key : keys)
-      if (is_changed(key) && !held)
+      if (deployment.is_changed(key) && !held)
         throw InputError(fmt::format("deployment: {}: has no effect; allowed: with {}", key, allowed));
   };
   needs(scale.acts(), {"scale.interval"}, "scale.most, scale.decode_most or scale.move");
@@ -135,16 +131,16 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
                     deployment.prefill.order));
   if (deployment.decode.order == "fair" && deployment.mixed())
     throw InputError("deployment: decode.order: has no effect with prefill.pool = decode; allowed: own");
-  if (deployment.sources["quota.period"].from == "command line" && deployment.quota.tokens_s == 0)
+  if (deployment.is_changed("quota.period") && deployment.quota.tokens_s == 0)
     throw InputError("deployment: quota.period: has no effect; allowed: with quota.tokens_s");
   if (deployment.prefill.chunk > deployment.prefill.batch_tokens)
     throw InputError(fmt::format("deployment: prefill.chunk: {}; allowed: at most prefill.batch_tokens, {}",
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));
-  if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
+  if (deployment.is_changed("decode.block") && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
   check_scale(deployment);
   if (deployment.mixed()) {
-    if (deployment.sources["prefill.instances"].from == "command line")
+    if (deployment.is_changed("prefill.instances"))
       throw InputError(
           "deployment: prefill.instances: has no effect with prefill.pool = decode; allowed: own");
     if (deployment.groups() * deployment.prefill.npus != deployment.decode.npus)
@@ -154,7 +150,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   }
   for (const char* key :
        {"decode.preempt", "decode.swap_room", "decode.swap_out_rate", "decode.swap_in_rate"}) {
-    if (deployment.sources[key].from != "command line") continue;
+    if (!deployment.is_changed(key)) continue;
     if (deployment.decode.reserve != "growing")
       throw InputError(
           fmt::format("deployment: {}: has no effect with decode.reserve = whole; allowed: growing", key));

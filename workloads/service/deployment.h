@@ -296,6 +296,11 @@ struct Deployment {
   };
   std::map<std::string, Source> sources;  // by key
   std::set<std::string> own;              // keys that the file itself or a change gives
+  // Whether a change gives it.
+  bool is_changed(const std::string& key) const {
+    const auto source = sources.find(key);
+    return source != sources.end() && source->second.from == "command line";
+  }
 
   // Instances of decode compute prompts too: each has so many groups of prefill.npus for them.
   bool mixed() const { return prefill.pool == "decode"; }

@@ -40,11 +40,7 @@ void mark_pareto(Rows& rows) {
 
 // The time of a batch that is no measurement is of one size of instance: others do not compare by it.
 void check_prefill(const service::Deployment& deployment, const service::Library& library) {
-  const auto asked = [&](const char* key) {
-    const auto source = deployment.sources.find(key);
-    return source != deployment.sources.end() && source->second.from == "command line";
-  };
-  if (asked("prefill.npus") && !asked("prefill.batch_time") &&
+  if (deployment.is_changed("prefill.npus") && !deployment.is_changed("prefill.batch_time") &&
       !service::PrefillTimes(deployment, library).measured())
     throw InputError(
         fmt::format("prefill.npus={}: the library has no prompts on {} dies, and prefill.batch_time is of "
