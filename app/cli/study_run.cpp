@@ -334,6 +334,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   finished.document = studies::to_document(finished.result, machine, facts);
   finished.document["conditions"] = studies::condition_names(line_.study.fields);
   if (!stopped.is_null()) finished.document["stopped"] = stopped;
+  if (!options.out.empty()) finished.document["files"] = finished.result.files;
   if (energy) add_energy(finished, machine, *energy);
   for (const observe::LineReport& lines : outputs_->observers.line_reports())
     finished.document["lines"].push_back(observe::to_json(lines));

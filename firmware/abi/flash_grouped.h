@@ -12,10 +12,10 @@ struct cm384_flash_grouped {
   uint64_t q;         /* GM: tokens x heads x width; a tile behind the last token is read, too */
   uint64_t k, v;      /* GM: tokens x kv_heads x width */
   uint64_t out;       /* GM: tokens x heads x width */
-  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE a block, which is enough */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) a block, which is enough */
   uint32_t sequences, heads, kv_heads;
   uint32_t length;       /* tokens of each sequence, a multiple of 16 */
-  uint32_t block_tokens; /* CM384_FLASH_TILE */
+  uint32_t block_tokens; /* keys of a work item: 128, 256 or 512 */
   float scale;
   uint32_t cached; /* tokens of each sequence, a multiple of CM384_FLASH_TILE, fewer than `length` */
   uint32_t width;  /* 64 or 128 */

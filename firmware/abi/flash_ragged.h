@@ -20,12 +20,12 @@ struct cm384_flash_ragged {
   uint64_t k;         /* GM: tokens x kv_heads x key */
   uint64_t v;         /* GM: tokens x kv_heads x value */
   uint64_t out;       /* GM: tokens x heads x value */
-  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE a block, which is enough */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) a block, which is enough */
   uint64_t tiles;     /* GM: cm384_flash_tile each */
   uint32_t tile_count;
   uint32_t heads, kv_heads;
   uint32_t key;          /* elements: 64 or 128, a value has as many; or 192, a value has 128 */
-  uint32_t block_tokens; /* CM384_FLASH_TILE */
+  uint32_t block_tokens; /* keys of a work item: 128, 256 or 512 */
   float scale;
 };
 

@@ -10,5 +10,5 @@ extern "C" void kernel_main(GM_ADDR address) {
     FlashCube<FlashForm>(a, block, blocks).Run();
     return;
   }
-  OnlineSoftmax<FlashForm>(a, block / 2, blocks, static_cast<uint32_t>(GetSubBlockIdx())).Run();
+  FlashSoftmax<FlashForm>(a, block / 2, blocks, static_cast<uint32_t>(GetSubBlockIdx())).Run();
 }

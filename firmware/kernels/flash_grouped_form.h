@@ -18,7 +18,7 @@ class GroupedWalker {
         window_(a.window / CM384_FLASH_TILE),
         task_(block),
         step_(blocks) {
-    block_ = First();
+    token_ = First();
   }
 
   bool Next(FlashItem& item) {
@@ -27,37 +27,30 @@ class GroupedWalker {
     item.sequence = pair / a_.heads;
     item.head = pair - item.sequence * a_.heads;
     item.tile = tiles_ - 1 - rank;
-    item.token = block_ * CM384_FLASH_TILE;
-    const uint32_t left = a_.length - item.token;
-    item.count = left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
-    item.first = block_ == First();
-    item.last = block_ == (kCausal ? item.tile : tiles_ - 1);
-    ++block_;
+    item.rows = FlashRows(a_.length, item.tile);
+    const uint32_t end = kCausal ? item.tile * CM384_FLASH_TILE + item.rows : a_.length;
+    item.token = token_;
+    item.count = FlashKeys(token_, end, a_.block_tokens);
+    item.first = token_ == First();
+    token_ += item.count;
+    item.last = token_ == end;
     if (item.last) {
       task_ += step_;
-      block_ = First();
+      token_ = First();
     }
     return true;
   }
 
  private:
-  // Block of keys that the task begins with.
+  // Key that the task begins with.
   uint32_t First() const {
     const uint32_t tile = tiles_ - 1 - task_ / heads_;
-    return window_ != 0 && tile > window_ ? tile - window_ : 0;
+    return window_ != 0 && tile > window_ ? (tile - window_) * CM384_FLASH_TILE : 0;
   }
 
   const cm384_flash_grouped& a_;
   const uint32_t tiles_, ranks_, heads_, window_;  // of a sequence; of these, with output; of all sequences
-  uint32_t task_, step_, block_;
-};
-
-struct GroupedWorkspace {
-  CM384_INLINE GroupedWorkspace(const cm384_flash_grouped& a, uint32_t block)
-      : scores(a.workspace + block * CM384_FLASH_WORKSPACE),
-        probabilities(scores + CM384_FLASH_TURNS * CM384_FLASH_SCORES),
-        products(probabilities + CM384_FLASH_TURNS * CM384_FLASH_PROBABILITIES) {}
-  uint64_t scores, probabilities, products;
+  uint32_t task_, step_, token_;
 };
 
 template <uint32_t kHead>
@@ -65,10 +58,8 @@ struct GroupedForm {
   using Arguments = cm384_flash_grouped;
   using Item = FlashItem;
   using Walker = GroupedWalker<true>;
-  using Workspace = GroupedWorkspace;
-  static constexpr uint32_t kKey = kHead, kKeyStep = kHead, kProducts = CM384_FLASH_TILE * kHead * 4;
-  static constexpr uint32_t kWidth = kHead, kWholeRows = 32, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
-  static constexpr bool kCausal = true, kSplits = false;
+  static constexpr uint32_t kKey = kHead, kKeyStep = kHead, kWidth = kHead;
+  static constexpr bool kCausal = true;
 
   static CM384_INLINE uint64_t FirstRow(const Arguments& a, const FlashItem& item) {
     return static_cast<uint64_t>(item.sequence) * a.length;
@@ -81,48 +72,20 @@ struct GroupedForm {
   static CM384_INLINE bool Enters(const Arguments& a, const FlashItem& item) {
     return a.window != 0 && item.first && item.tile * CM384_FLASH_TILE >= item.token + a.window;
   }
-  static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
-  static CM384_INLINE uint64_t Scores(const Arguments&) { return CM384_FLASH_SCORES; }
-  static CM384_INLINE uint64_t Probabilities(const Arguments&) { return CM384_FLASH_PROBABILITIES; }
-  static CM384_INLINE uint64_t Products(const Arguments&) { return kProducts; }
-  static CM384_INLINE uint64_t Result(const Arguments& a, const FlashItem& item, uint64_t row,
-                                      uint32_t column) {
-    const uint64_t token = static_cast<uint64_t>(item.sequence) * a.length + item.token + row;
-    return a.out + ((token * a.heads + item.head) * kHead + column) * 2;
-  }
-  static CM384_INLINE uint64_t Pitch(const Arguments& a) { return a.heads * kHead * 2; }
-  // The tile's own tokens are those of its last item.
-  static CM384_INLINE uint32_t ResultRows(const Arguments&, const FlashItem& item, uint64_t row) {
-    return row < item.count ? item.count - static_cast<uint32_t>(row) : 0;
-  }
 };
 
 // Without a causal mask: each query sees all keys of its sequence.
 template <uint32_t kHead>
 struct FullForm : GroupedForm<kHead> {
-  using Arguments = cm384_flash_grouped;
   using Walker = GroupedWalker<false>;
   static constexpr bool kCausal = false;
-
-  // The last item has the last keys, not the tile's own tokens.
-  static CM384_INLINE uint64_t Result(const Arguments& a, const FlashItem& item, uint64_t row,
-                                      uint32_t column) {
-    FlashItem own = item;
-    own.token = item.tile * CM384_FLASH_TILE;
-    return GroupedForm<kHead>::Result(a, own, row, column);
-  }
-  static CM384_INLINE uint32_t ResultRows(const Arguments& a, const FlashItem& item, uint64_t row) {
-    const uint32_t left = a.length - item.tile * CM384_FLASH_TILE;
-    const uint32_t rows = left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
-    return row < rows ? rows - static_cast<uint32_t>(row) : 0;
-  }
 };
 
 // A core's part.
 template <class Form>
 [[gnu::noinline]] static void RunGrouped(const cm384_flash_grouped& a, uint32_t block, uint32_t blocks) {
   if (ASCEND_IS_AIC) return FlashCube<Form>(a, block, blocks).Run();
-  OnlineSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(AscendC::GetSubBlockIdx())).Run();
+  FlashSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(AscendC::GetSubBlockIdx())).Run();
 }
 
 template <template <uint32_t> class Form>

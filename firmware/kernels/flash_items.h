@@ -2,14 +2,26 @@
 #pragma once
 
 #include "firmware/abi/flash_attention.h"
-#include "online_softmax.h"
+#include "flash_softmax.h"
 
+// Keys and values of a tile of queries, `block_tokens` of them at most.
 struct FlashItem {
   uint32_t sequence, head;
-  uint32_t tile;          // of queries
+  uint32_t tile, rows;    // of queries, of which the sequence has so many
   uint32_t token, count;  // keys, of the sequence
-  bool first, last;       // of its task; the last one is the tile's own tokens
+  bool first, last;       // of its task
 };
+
+// Tokens of a sequence that tile `tile` of its queries has.
+CM384_INLINE uint32_t FlashRows(uint32_t length, uint32_t tile) {
+  const uint32_t left = length - tile * CM384_FLASH_TILE;
+  return left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
+}
+// The next item's keys, from `token` on, of a task that ends before `end`: how many.
+CM384_INLINE uint32_t FlashKeys(uint32_t token, uint32_t end, uint32_t block_tokens) {
+  const uint32_t left = end - token;
+  return left < block_tokens ? left : block_tokens;
+}
 
 class FlashWalker {
  public:
@@ -27,14 +39,15 @@ class FlashWalker {
     item.sequence = pair / a_.heads;
     item.head = pair - item.sequence * a_.heads;
     item.tile = tiles_ - 1 - rank;
-    item.token = block_ * CM384_FLASH_TILE;
-    const uint32_t left = a_.length - item.token;
-    item.count = left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
-    item.first = block_ == 0;
-    item.last = block_ == item.tile;
-    ++block_;
+    item.rows = FlashRows(a_.length, item.tile);
+    const uint32_t end = item.tile * CM384_FLASH_TILE + item.rows;
+    item.token = token_;
+    item.count = FlashKeys(token_, end, a_.block_tokens);
+    item.first = token_ == 0;
+    token_ += item.count;
+    item.last = token_ == end;
     if (item.last) {
-      block_ = 0;
+      token_ = 0;
       task_ += step_;
     }
     return true;
@@ -43,45 +56,19 @@ class FlashWalker {
  private:
   const cm384_flash_attention& a_;
   const uint32_t tiles_, ranks_, heads_;  // of a sequence; of these, with output; of all sequences
-  uint32_t task_, step_, block_ = 0;
-};
-
-// Where a block keeps what its cores hand each other, three of each, taken in turn.
-struct FlashWorkspace {
-  CM384_INLINE FlashWorkspace(const cm384_flash_attention& a, uint32_t block)
-      : scores(a.workspace + block * CM384_FLASH_WORKSPACE),
-        probabilities(scores + CM384_FLASH_TURNS * CM384_FLASH_SCORES),
-        products(probabilities + CM384_FLASH_TURNS * CM384_FLASH_PROBABILITIES) {}
-  uint64_t scores, probabilities, products;
+  uint32_t task_, step_, token_ = 0;
 };
 
 struct FlashForm {
   using Arguments = cm384_flash_attention;
   using Item = FlashItem;
   using Walker = FlashWalker;
-  using Workspace = FlashWorkspace;
-  static constexpr uint32_t kKey = CM384_FLASH_KEY, kKeyStep = 96, kProducts = CM384_FLASH_PRODUCTS;
-  static constexpr uint32_t kWidth = CM384_FLASH_VALUE, kWholeRows = 32, kPieceRows = 32,
-                            kTurns = CM384_FLASH_TURNS;
-  static constexpr bool kCausal = true, kSplits = false;
+  static constexpr uint32_t kKey = CM384_FLASH_KEY, kKeyStep = 96, kWidth = CM384_FLASH_VALUE;
+  static constexpr bool kCausal = true;
 
   static CM384_INLINE uint64_t FirstRow(const Arguments& a, const FlashItem& item) {
     return static_cast<uint64_t>(item.sequence) * a.length;
   }
   static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.heads; }
   static CM384_INLINE uint32_t KvHead(const Arguments&, const FlashItem& item) { return item.head; }
-  static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
-  static CM384_INLINE uint64_t Scores(const Arguments&) { return CM384_FLASH_SCORES; }
-  static CM384_INLINE uint64_t Probabilities(const Arguments&) { return CM384_FLASH_PROBABILITIES; }
-  static CM384_INLINE uint64_t Products(const Arguments&) { return CM384_FLASH_PRODUCTS; }
-  static CM384_INLINE uint64_t Result(const Arguments& a, const FlashItem& item, uint64_t row,
-                                      uint32_t column) {
-    const uint64_t token = static_cast<uint64_t>(item.sequence) * a.length + item.token + row;
-    return a.out + ((token * a.heads + item.head) * CM384_FLASH_VALUE + column) * 2;
-  }
-  static CM384_INLINE uint64_t Pitch(const Arguments& a) { return a.heads * CM384_FLASH_VALUE * 2; }
-  // The tile's own tokens are those of its last item.
-  static CM384_INLINE uint32_t ResultRows(const Arguments&, const FlashItem& item, uint64_t row) {
-    return row < item.count ? item.count - static_cast<uint32_t>(row) : 0;
-  }
 };

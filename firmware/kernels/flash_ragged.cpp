@@ -9,9 +9,9 @@ using namespace AscendC;
 struct RaggedItem {
   uint32_t row;  // of the first token of its prompt
   uint32_t head;
-  uint32_t tile;          // of queries
+  uint32_t tile, rows;    // of queries, of which the prompt has so many
   uint32_t token, count;  // keys, of the prompt
-  bool first, last;       // of its task; the last one is the tile's own tokens
+  bool first, last;       // of its task
 };
 
 class RaggedWalker {
@@ -26,14 +26,15 @@ class RaggedWalker {
     item.row = tile_.row;
     item.head = head_;
     item.tile = tile_.tile;
-    item.token = block_ * CM384_FLASH_TILE;
-    const uint32_t left = tile_.length - item.token;
-    item.count = left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
-    item.first = block_ == 0;
-    item.last = block_ == item.tile;
-    ++block_;
+    item.rows = FlashRows(tile_.length, item.tile);
+    const uint32_t end = item.tile * CM384_FLASH_TILE + item.rows;
+    item.token = token_;
+    item.count = FlashKeys(token_, end, a_.block_tokens);
+    item.first = token_ == 0;
+    token_ += item.count;
+    item.last = token_ == end;
     if (item.last) {
-      block_ = 0;
+      token_ = 0;
       task_ += step_;
       Fetch();
     }
@@ -50,16 +51,8 @@ class RaggedWalker {
 
   const cm384_flash_ragged& a_;
   const uint32_t tasks_;
-  uint32_t task_, step_, block_ = 0, head_ = 0;
+  uint32_t task_, step_, token_ = 0, head_ = 0;
   cm384_flash_tile tile_{};
-};
-
-struct RaggedWorkspace {
-  CM384_INLINE RaggedWorkspace(const cm384_flash_ragged& a, uint32_t block)
-      : scores(a.workspace + block * CM384_FLASH_WORKSPACE),
-        probabilities(scores + CM384_FLASH_TURNS * CM384_FLASH_SCORES),
-        products(probabilities + CM384_FLASH_TURNS * CM384_FLASH_PROBABILITIES) {}
-  uint64_t scores, probabilities, products;
 };
 
 template <uint32_t kOfKey, uint32_t kOfValue>
@@ -67,29 +60,13 @@ struct RaggedForm {
   using Arguments = cm384_flash_ragged;
   using Item = RaggedItem;
   using Walker = RaggedWalker;
-  using Workspace = RaggedWorkspace;
-  static constexpr uint32_t kKey = kOfKey, kKeyStep = kOfKey > 128 ? kOfKey / 2 : kOfKey,
-                            kProducts = CM384_FLASH_TILE * kOfValue * 4;
-  static constexpr uint32_t kWidth = kOfValue, kWholeRows = 32, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
-  static constexpr bool kCausal = true, kSplits = false;
+  static constexpr uint32_t kKey = kOfKey, kKeyStep = kOfKey > 128 ? kOfKey / 2 : kOfKey, kWidth = kOfValue;
+  static constexpr bool kCausal = true;
 
   static CM384_INLINE uint64_t FirstRow(const Arguments&, const Item& item) { return item.row; }
   static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.kv_heads; }
   static CM384_INLINE uint32_t KvHead(const Arguments& a, const Item& item) {
     return item.head / (a.heads / a.kv_heads);
-  }
-  static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
-  static CM384_INLINE uint64_t Scores(const Arguments&) { return CM384_FLASH_SCORES; }
-  static CM384_INLINE uint64_t Probabilities(const Arguments&) { return CM384_FLASH_PROBABILITIES; }
-  static CM384_INLINE uint64_t Products(const Arguments&) { return kProducts; }
-  static CM384_INLINE uint64_t Result(const Arguments& a, const Item& item, uint64_t row, uint32_t column) {
-    const uint64_t token = item.row + item.token + row;
-    return a.out + ((token * a.heads + item.head) * kOfValue + column) * 2;
-  }
-  static CM384_INLINE uint64_t Pitch(const Arguments& a) { return a.heads * kOfValue * 2; }
-  // The tile's own tokens are those of its last item.
-  static CM384_INLINE uint32_t ResultRows(const Arguments&, const Item& item, uint64_t row) {
-    return row < item.count ? item.count - static_cast<uint32_t>(row) : 0;
   }
 };
 
@@ -97,7 +74,7 @@ struct RaggedForm {
 template <class Form>
 [[gnu::noinline]] static void Run(const cm384_flash_ragged& a, uint32_t block, uint32_t blocks) {
   if (ASCEND_IS_AIC) return FlashCube<Form>(a, block, blocks).Run();
-  OnlineSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(GetSubBlockIdx())).Run();
+  FlashSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(GetSubBlockIdx())).Run();
 }
 
 extern "C" void kernel_main(GM_ADDR address) {

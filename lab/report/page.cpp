@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text/error.h"
@@ -65,13 +66,19 @@ Json read_occupancy(const std::string& path) {
   return columns;
 }
 
-Json occupancies(const std::string& path, std::size_t rows) {
+// A file that the result does not name is of another run in the same folder; results of before name none.
+Json occupancies(const std::string& path, const Json& result) {
+  const auto is_own = [&](const std::string& name) {
+    return !result.contains("files") || std::ranges::find(result["files"], Json(name)) != result["files"].end();
+  };
+  const std::size_t rows = result["rows"].size();
   const std::filesystem::path folder = folder_of(path);
   Json all = Json::array();
   bool any = false;
   for (std::size_t k = 0; k < rows; ++k) {
     const std::string name = k == 0 ? "occupancy.csv" : fmt::format("occupancy-{}.csv", k + 1);
-    any = !all.emplace_back(read_occupancy((folder / name).string())).is_null() || any;
+    all.push_back(is_own(name) ? read_occupancy((folder / name).string()) : Json());
+    any = any || !all.back().is_null();
   }
   return any ? all : Json::array();
 }
@@ -110,7 +117,7 @@ Json page_data(const std::vector<std::string>& paths, std::span<const studies::S
     runs.push_back(run_data(std::filesystem::path(path).lexically_normal().generic_string(),
                             std::move(result), std::move(profile), studies));
     if (runs.back()["result"]["study"] == "serve")
-      runs.back()["occupancy"] = occupancies(path, runs.back()["result"]["rows"].size());
+      runs.back()["occupancy"] = occupancies(path, runs.back()["result"]);
     const Json &first = runs.front()["result"]["study"], &other = runs.back()["result"]["study"];
     if (other != first)
       throw InputError(fmt::format("{}: is a result of `{}`; allowed: runs of one study, `{}` as {}", path,

@@ -10,6 +10,20 @@
 #include <vector>
 
 namespace cm384::npu {
+
+// A function of a unit, or a place where one was inlined, and the one around it. One with several ranges
+// stands there once for each.
+struct DebugScope {
+  Dwarf_Die die;
+  std::uint64_t begin = 0, end = 0;
+  int around = -1;  // its place in the list; -1: none
+};
+
+struct DebugUnit {
+  Dwarf_Die die;
+  std::vector<DebugScope> scopes;
+};
+
 namespace {
 
 // A function at a place of the code, inlined or not.
@@ -19,18 +33,10 @@ struct Frame {
   int line = 0;
 };
 
-// A function of a unit, or a place where one was inlined, and the one around it. One with several ranges
-// stands there once for each.
-struct Scope {
-  Dwarf_Die die;
-  std::uint64_t begin = 0, end = 0;
-  int around = -1;  // its place in the list; -1: none
-};
-
 // The scopes of a unit. Damaged information may lead in circles: there is an end to how much is looked at.
 class Scopes {
  public:
-  static std::vector<Scope> of(Dwarf_Die& unit) {
+  static std::vector<DebugScope> of(Dwarf_Die& unit) {
     Scopes all;
     all.add_children(unit, -1, 0);
     return std::move(all.scopes_);
@@ -59,7 +65,7 @@ class Scopes {
     } while (dwarf_siblingof(&child, &child) == 0);
   }
 
-  std::vector<Scope> scopes_;
+  std::vector<DebugScope> scopes_;
   int seen_ = 0;
 };
 
@@ -82,25 +88,20 @@ Frame call_of(Dwarf_Die& inlined, Dwarf_Die& unit) {
   return frame;
 }
 
-struct Unit {
-  Dwarf_Die die;
-  std::vector<Scope> scopes;
-};
-
 // The innermost first.
-std::vector<Frame> frames_at(Unit& unit, std::uint64_t address) {
+std::vector<Frame> frames_at(DebugUnit& unit, std::uint64_t address) {
   std::vector<Frame> frames(1);
   if (Dwarf_Line* const line = dwarf_getsrc_die(&unit.die, address)) {
     frames[0].file = dwarf_linesrc(line, nullptr, nullptr);
     dwarf_lineno(line, &frames[0].line);
   }
   // What stands within another comes after it.
-  const auto innermost = std::find_if(unit.scopes.rbegin(), unit.scopes.rend(), [&](const Scope& scope) {
+  const auto innermost = std::find_if(unit.scopes.rbegin(), unit.scopes.rend(), [&](const DebugScope& scope) {
     return scope.begin <= address && address < scope.end;
   });
   if (innermost == unit.scopes.rend()) return frames;
   for (int at = static_cast<int>(unit.scopes.rend() - innermost) - 1; at >= 0;) {
-    Scope& scope = unit.scopes[static_cast<std::size_t>(at)];
+    DebugScope& scope = unit.scopes[static_cast<std::size_t>(at)];
     frames.back().function = dwarf_diename(&scope.die);
     if (dwarf_tag(&scope.die) == DW_TAG_subprogram) break;
     frames.push_back(call_of(scope.die, unit.die));
@@ -118,11 +119,11 @@ bool of_the_runtime(const char* file) {
 struct DebugInfo::Handles {
   Elf* elf = nullptr;
   Dwarf* dwarf = nullptr;
-  std::vector<Unit> units;
+  std::vector<DebugUnit> units;
   bool known = false;
 
   // Looking through the tree of a unit for each address anew takes a thousand times as long.
-  std::vector<Unit>& all_units() {
+  std::vector<DebugUnit>& all_units() {
     if (known || dwarf == nullptr) return units;
     known = true;
     Dwarf_CU* unit = nullptr;
@@ -146,7 +147,7 @@ DebugInfo::~DebugInfo() {
 }
 
 std::optional<SourcePlace> DebugInfo::place_of(std::uint64_t address) const {
-  for (Unit& unit : handles_->all_units()) {
+  for (DebugUnit& unit : handles_->all_units()) {
     if (dwarf_haspc(&unit.die, address) != 1) continue;
     std::optional<SourcePlace> place;
     for (const Frame& frame : frames_at(unit, address)) {

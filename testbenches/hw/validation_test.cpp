@@ -62,7 +62,9 @@ TEST(Validation, RowsOfThePageAreWhole) {
   std::ptrdiff_t header = 0, rows = 0;
   while (std::getline(page, line)) {
     const std::ptrdiff_t cells = std::ranges::count(line, '|');
-    if (cells > 0 && header > 0) EXPECT_EQ(cells, header) << line;
+    if (cells > 0 && header > 0) {
+      EXPECT_EQ(cells, header) << line;
+    }
     header = cells;
     if (!line.starts_with("| `hx-roce-2m`")) continue;
     ++rows;

@@ -188,15 +188,15 @@ void write_jobs(const std::string& path, const cluster::JobTrace& trace,
 }
 
 // A file for each job that runs at `at_ms`: rank, die. Which NPUs of a node a job has is settled in the order
-// of jobs. Returns how many.
-std::size_t write_maps(const std::string& folder, const cluster::JobTrace& trace,
+// of jobs. Returns their names.
+std::vector<std::string> write_maps(const std::string& folder, const cluster::JobTrace& trace,
                        const cluster::AllocationResult& result, const cluster::PoolShape& shape,
                        std::int64_t at_ms, int dies_of_npu) {
   std::vector<std::vector<char>> taken(
       static_cast<std::size_t>(shape.supernodes) * static_cast<std::size_t>(shape.nodes),
       std::vector<char>(static_cast<std::size_t>(shape.node_npus)));
-  std::size_t written = 0;
-  for (std::size_t k = 0; k < trace.jobs.size() && written < kMostMaps; ++k) {
+  std::vector<std::string> written;
+  for (std::size_t k = 0; k < trace.jobs.size() && written.size() < kMostMaps; ++k) {
     if (result.jobs[k].start_ms > at_ms || result.jobs[k].end_ms <= at_ms) continue;
     std::string text = "rank,die\n";
     int rank = 0;
@@ -206,8 +206,8 @@ std::size_t write_maps(const std::string& folder, const cluster::JobTrace& trace
           text += fmt::format("{},{}\n", rank++, dies_of_npu * npu + die);
       });
     }
-    write_file(fmt::format("{}/map-{}.csv", folder, k), text);
-    ++written;
+    written.push_back(fmt::format("map-{}.csv", k));
+    write_file(folder + "/" + written.back(), text);
   }
   return written;
 }
@@ -264,14 +264,16 @@ StudyResult run(const StudyContext& context, const JobsOptions& options) {
       break;
     }
     if (!context.out_folder.empty()) {
-      const std::string number = n == 0 ? "" : fmt::format("-{}", n + 1);
-      write_jobs(fmt::format("{}/jobs{}.csv", context.out_folder, number), trace, got);
-      if (n == 0 && options.at > Time{})
-        result.notes.push_back(
-            fmt::format("{} jobs run at {:.0f} s: map-NUMBER.csv has their dies",
-                        write_maps(context.out_folder, trace, got, shapes[n], options.at.ps / 1'000'000'000,
-                                   context.machine.topology.dies_per_package),
-                        options.at.us() * 1e-6));
+      result.files.push_back(n == 0 ? "jobs.csv" : fmt::format("jobs-{}.csv", n + 1));
+      write_jobs(context.out_folder + "/" + result.files.back(), trace, got);
+      if (n == 0 && options.at > Time{}) {
+        const std::vector<std::string> maps =
+            write_maps(context.out_folder, trace, got, shapes[n], options.at.ps / 1'000'000'000,
+                       context.machine.topology.dies_per_package);
+        result.notes.push_back(fmt::format("{} jobs run at {:.0f} s: map-NUMBER.csv has their dies",
+                                           maps.size(), options.at.us() * 1e-6));
+        result.files.insert(result.files.end(), maps.begin(), maps.end());
+      }
     }
     context.finish_row(result, row_of(trace, got, shapes[n]));
   }

@@ -157,9 +157,16 @@ StudyResult run(const StudyContext& context, const EmsOptions& options) {
     result.notes.push_back(RequestOptions::note_of(trace));
     const hw::Topology& topology = context.machine.topology;
     const int sockets = std::max(1, topology.nodes * topology.sockets_per_node);
-    for (const Bytes dram : options.dram)
-      context.finish_row(result,
-                         hits_row(options, trace, options.servers == 0 ? sockets : options.servers, dram));
+    const int servers = options.servers == 0 ? sockets : options.servers;
+    const Bytes block{kContextTokenBytes * trace.block_tokens};
+    const auto add_note = [&](std::string note) {
+      if (!note.empty()) result.notes.push_back(std::move(note));
+    };
+    add_note(service::note_of_room("--evs", options.evs, block, servers));
+    for (const Bytes dram : options.dram) {
+      add_note(service::note_of_room("--dram", dram, block, servers));
+      context.finish_row(result, hits_row(options, trace, servers, dram));
+    }
   } else if (options.readers.empty() && options.model.weights.count == 0) {
     throw InputError(
         "run ems: allowed: --requests FILE, --reuse SHARE, --readers N or --model SIZE, or several of them");

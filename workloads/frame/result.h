@@ -42,6 +42,7 @@ struct StudyResult {
   bool passed = true;    // false: a check of the study failed; the command ends with exit code 1
   SimulatorCounts simulator;
   std::vector<std::string> input_files;  // traces, ELFs: the result records a hash of each
+  std::vector<std::string> files;        // names in the folder of --out that the study wrote
   std::vector<std::string> notes;        // lines under the table; also in result.json
 };
 

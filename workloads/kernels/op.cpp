@@ -28,6 +28,7 @@ struct OpOptions {
   int buffers = 0;
   double top_p = 0.95;
   bool no_mask = false;
+  std::string block_keys = "512";
   std::string algorithm = "best";
   std::string path = "aiv";
   bool reads = false;
@@ -72,6 +73,10 @@ struct OpOptions {
     visit("mask", self.no_mask, Either{"causal", "none"},
           "causal: a token sees itself and those before it; none: all tokens of its sequence",
           Needs{"name", {"grouped-attention"}});
+    visit("block-keys", self.block_keys, OneOf{{"128", "256", "512"}},
+          "that a core group works on at a time for 128 queries, of attention: public libraries take 512 or "
+          "1024",
+          Needs{"name", {"flash-attention", "grouped-attention"}});
     visit("algorithm", self.algorithm,
           OneOf{{"best", "direct", "rounds", "by-package", "ring", "halving", "hierarchical"}},
           "among ranks: direct: each to each; best: what takes the shortest by its bytes, rates and "
@@ -113,7 +118,8 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
   const OpRequest request{options.name,     options.shape,      options.type,    options.layout,
                           options.split_k,  options.basic_tile, options.buffers, options.top_p,
                           context.seed,     options.algorithm,  options.path,    options.reads,
-                          options.by_aicpu, options.graph,      !options.no_mask};
+                          options.by_aicpu, options.graph,      !options.no_mask,
+                          static_cast<std::uint32_t>(std::stoi(options.block_keys))};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))

@@ -194,7 +194,9 @@ MakeOperator operator_of(const OpRequest& request) {
                                              .heads = shape[1],
                                              .length = shape[2],
                                              .cached = shape.size() > 3 ? shape[3] : 0};
-    return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
+    return [attention, keys = request.block_keys] {
+      return std::make_unique<operators::FlashAttention>(attention, keys);
+    };
   }
   if (request.name == "grouped-attention") {
     const reference::AttentionCase attention{.seed = request.seed,
@@ -205,7 +207,9 @@ MakeOperator operator_of(const OpRequest& request) {
                                              .kv_heads = shape[2],
                                              .width = shape[3],
                                              .causal = request.causal};
-    return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
+    return [attention, keys = request.block_keys] {
+      return std::make_unique<operators::FlashAttention>(attention, keys);
+    };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};
   rows.operation = std::ranges::find(kRows, request.name, &decltype(kRows)::value_type::first)->second;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "firmware/abi/flash_attention.h"
 #include "workloads/kernels/op_run.h"
 
 namespace cm384::studies {
@@ -24,6 +25,7 @@ struct OpRequest {
   bool by_aicpu = false;
   bool graph = false;
   bool causal = true;  // of grouped-attention
+  std::uint32_t block_keys = CM384_FLASH_MOST_KEYS;  // of both kinds of attention
 };
 
 // Names, in the order of the help.

@@ -1,7 +1,10 @@
 #include "workloads/service/block_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/text/quantity.h"
 #include "traces/random.h"
 
 namespace cm384::service {
@@ -141,6 +144,13 @@ std::vector<TieredCache::Rooms> parts_of(const TieredCache::Rooms& rooms,
 }
 
 }  // namespace
+
+std::string note_of_room(std::string_view option, Bytes room, Bytes block, int servers) {
+  if (room.count == 0 || room.count / servers >= block.count) return {};
+  return fmt::format("{}: {} over {} {}, a block takes {}: {} room for one", option, hw::format(room),
+                     servers, servers == 1 ? "server" : "servers", hw::format(block),
+                     room.count < block.count ? "there is no" : "not every server has");
+}
 
 BlockPool::BlockPool(const PoolSizes& sizes, std::vector<PoolMember> members)
     : members_(std::move(members)),

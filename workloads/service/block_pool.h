@@ -11,9 +11,13 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "base/text/units.h"
 
 namespace cm384::service {
 
@@ -124,6 +128,10 @@ struct PoolMember {
   std::int64_t block = 1;  // units of each of its blocks
   double quota = 1;  // most of each tier that its blocks may have: the least recently used of them leave
 };
+
+// Where a tier of `room`, spread evenly over servers, is smaller than a block on each: the sentence that says
+// it of the option of this name; else empty.
+std::string note_of_room(std::string_view option, Bytes room, Bytes block, int servers);
 
 struct PrefixHits {
   std::int64_t dram = 0, ssd = 0, store = 0;  // blocks at the front of the prompt that are there

@@ -137,20 +137,22 @@ reference::AttentionCase prompt_of(std::uint32_t heads, std::uint32_t kv_heads, 
 class GroupedPrompt : public ::testing::TestWithParam<reference::AttentionCase> {};
 
 TEST_P(GroupedPrompt, IsWithinItsBounds) {
-  Time times[2];
-  for (const bool full : {false, true}) {
-    DieRig rig;
-    host::DeviceMemory memory(rig.runtime, 0);
-    FlashAttention attention(GetParam());
-    attention.place(rig.site(memory, 0, 3, full));
-    attention.enqueue(host::Runtime::default_stream(0));
-    ASSERT_TRUE(rig.runtime.wait());
-    times[full] = kernel_time(attention);
-    if (full) {
-      EXPECT_EQ(attention.check(), "");
+  for (const std::uint32_t keys : {128U, 256U, 512U}) {
+    Time times[2];
+    for (const bool full : {false, true}) {
+      DieRig rig;
+      host::DeviceMemory memory(rig.runtime, 0);
+      FlashAttention attention(GetParam(), keys);
+      attention.place(rig.site(memory, 0, 3, full));
+      attention.enqueue(host::Runtime::default_stream(0));
+      ASSERT_TRUE(rig.runtime.wait());
+      times[full] = kernel_time(attention);
+      if (full) {
+        EXPECT_EQ(attention.check(), "") << keys << " keys";
+      }
     }
+    EXPECT_EQ(times[0], times[1]) << keys << " keys";
   }
-  EXPECT_EQ(times[0], times[1]);
 }
 
 // Groups of one, four and sixteen; both widths; cached tokens; windows of one, two and more tiles than there
@@ -159,6 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GroupedPrompt,
                          ::testing::Values(prompt_of(2, 2, 128, 272, 0, 0), prompt_of(8, 2, 128, 400, 128, 0),
                                            prompt_of(16, 1, 64, 144, 0, 0), prompt_of(4, 1, 64, 656, 0, 128),
                                            prompt_of(4, 2, 128, 656, 256, 256),
+                                           prompt_of(2, 1, 128, 1168, 0, 640), prompt_of(1, 1, 64, 1296, 0, 0),
                                            prompt_of(2, 1, 64, 272, 0, 4096),
                                            prompt_of(2, 1, 64, 272, 0, 0, false),
                                            prompt_of(4, 2, 128, 400, 256, 0, false),
@@ -183,7 +186,7 @@ TEST(GroupedPrompt, WithoutAMaskTakesAllBlocks) {
   const auto time = [](bool causal) {
     DieRig rig;
     host::DeviceMemory memory(rig.runtime, 0);
-    FlashAttention attention(prompt_of(4, 4, 128, 1024, 0, 0, causal));
+    FlashAttention attention(prompt_of(4, 4, 128, 1024, 0, 0, causal), 128);
     attention.place(rig.site(memory, 0, 1));
     attention.enqueue(host::Runtime::default_stream(0));
     rig.runtime.wait();

@@ -317,6 +317,16 @@ TEST(BlockPool, TenantsDoNotReadEachOthersBlocks) {
   EXPECT_EQ(pool.dram_blocks(), 6);
 }
 
+TEST(BlockPool, SaysWhereATierHasNoRoomForABlock) {
+  const Bytes block{36'000'000};
+  EXPECT_EQ(note_of_room("--dram", Bytes{0}, block, 4), "");
+  EXPECT_EQ(note_of_room("--dram", Bytes{144'000'000}, block, 4), "");
+  EXPECT_EQ(note_of_room("--dram", Bytes{143'999'999}, block, 4),
+            "--dram: 143999999B over 4 servers, a block takes 36MB: not every server has room for one");
+  EXPECT_EQ(note_of_room("cache.evs", Bytes{1'000'000}, block, 1),
+            "cache.evs: 1MB over 1 server, a block takes 36MB: there is no room for one");
+}
+
 TEST(HashRing, SpreadsKeysAndMovesOnlyThoseOfAServerThatIsAdded) {
   const HashRing ring(32), fewer(31);
   std::vector<int> before(32'000), count(32);

@@ -211,8 +211,9 @@ TEST(Library, ThatComesWithCm384IsSealed) {
     for (std::size_t at = 0; at < text.size(); at += 3) {
       const char flipped = static_cast<char>(1 << at % 8);
       text[at] = static_cast<char>(text[at] ^ flipped);
-      if (const Json damaged = Json::parse(text, nullptr, false); damaged != whole)
+      if (const Json damaged = Json::parse(text, nullptr, false); damaged != whole) {
         EXPECT_THROW(Library::parse(text, "x"), InputError) << known.name << ": byte " << at;
+      }
       text[at] = static_cast<char>(text[at] ^ flipped);
     }
     EXPECT_NO_THROW(Library::parse(text, "x"));

@@ -10,7 +10,8 @@
 
 namespace cm384::operators {
 
-FlashAttention::FlashAttention(const reference::AttentionCase& attention) : case_(attention) {
+FlashAttention::FlashAttention(const reference::AttentionCase& attention, std::uint32_t keys)
+    : case_(attention), keys_(keys) {
   if (case_.length % 16 != 0)
     throw InputError(
         fmt::format("flash-attention: sequences of {} tokens; allowed: multiples of 16", case_.length));
@@ -49,7 +50,7 @@ void FlashAttention::lay_out(const Site& site) {
   a.heads = case_.heads;
   a.length = case_.length;
   a.cached = case_.cached;
-  a.block_tokens = CM384_FLASH_TILE;
+  a.block_tokens = keys_;
   a.scale = case_.scale;
   // The last tile of queries is read as a whole.
   const std::uint64_t queries = (rows() + std::uint64_t{CM384_FLASH_TILE} * case_.heads) * case_.key() * 2;
@@ -58,7 +59,7 @@ void FlashAttention::lay_out(const Site& site) {
   a.k = allocate(kv_rows * case_.key() * 2);
   a.v = allocate(kv_rows * case_.value() * 2);
   a.out = allocate(rows() * case_.value() * 2);
-  a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE} * site.cores.size());
+  a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE(a.block_tokens)} * site.cores.size());
   if (!site.full) {
     runtime().mark_payload(a.q, queries);
     runtime().mark_payload(a.k, kv_rows * case_.key() * 2);

@@ -15,8 +15,10 @@ namespace cm384::operators {
 class FlashAttention final : public KernelOperator {
  public:
   // `scale` of the case is not looked at: scores stay within a few units. Throws InputError for lengths that
-  // are no multiple of 16, and for heads that the kernels are not for.
-  explicit FlashAttention(const reference::AttentionCase& attention);
+  // are no multiple of 16, and for heads that the kernels are not for. `keys` of a work item: 128, 256 or
+  // 512.
+  explicit FlashAttention(const reference::AttentionCase& attention,
+                          std::uint32_t keys = CM384_FLASH_MOST_KEYS);
 
   const char* kernel() const override {
     if (!case_.causal) return "flash_full";
@@ -35,6 +37,7 @@ class FlashAttention final : public KernelOperator {
   std::uint64_t tasks() const;
 
   reference::AttentionCase case_;
+  std::uint32_t keys_;
   cm384_flash_attention arguments_{};
   std::optional<reference::AttentionInputs> inputs_;
 };

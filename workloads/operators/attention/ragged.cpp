@@ -59,7 +59,7 @@ void RaggedAttention::lay_out(const Site& site) {
   a.heads = of.heads;
   a.kv_heads = of.kv();
   a.key = of.key();
-  a.block_tokens = CM384_FLASH_TILE;
+  a.block_tokens = CM384_FLASH_MOST_KEYS;
   a.scale = of.scale;
   // The last tile of queries is read as a whole.
   const std::uint64_t queries = (tokens() + CM384_FLASH_TILE) * of.heads * of.key() * 2;
@@ -68,7 +68,7 @@ void RaggedAttention::lay_out(const Site& site) {
   a.k = allocate(keys);
   a.v = allocate(values);
   a.out = allocate(tokens() * of.heads * of.value() * 2);
-  a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE} * site.cores.size());
+  a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE(a.block_tokens)} * site.cores.size());
   a.tiles = allocate(tiles_.size() * sizeof(cm384_flash_tile));
   runtime().put(a.tiles, std::span<const cm384_flash_tile>(tiles_));
   if (!site.full) {

@@ -85,16 +85,32 @@ void note_of_library(const service::Library& library, StudyResult& result) {
                     others, points));
 }
 
+// Tiers of the memory service that hold nothing, as a block is larger than a server's part.
+void note_of_cache(const service::Deployment& deployment, const service::RequestTrace& trace,
+                   StudyResult& result) {
+  const service::ContextCache& cache = deployment.cache;
+  if (!cache.on || trace.keys.empty()) return;
+  const int parts = cache.scope == "instance" ? deployment.prefill_instances() : 1;
+  const Bytes block{std::int64_t{std::max(1, trace.block_tokens)} * deployment.decode.token.count};
+  for (const auto& [key, room] : {std::pair{"cache.dram", cache.dram}, {"cache.evs", cache.evs}}) {
+    std::string note =
+        service::note_of_room(key, {room.count / parts}, block, std::max(1, cache.servers / parts));
+    if (!note.empty()) result.notes.push_back(std::move(note));
+  }
+}
+
 bool one_class(const service::RequestTrace& trace) {
   return std::ranges::all_of(trace.requests, [&](const service::Request& request) {
     return request.priority == trace.requests.front().priority;
   });
 }
 
-// Files of one row; those of further ones have its number.
-std::string file_of(const StudyContext& context, const char* name, std::size_t row) {
-  return row == 0 ? fmt::format("{}/{}.csv", context.out_folder, name)
-                  : fmt::format("{}/{}-{}.csv", context.out_folder, name, row + 1);
+// A file of one row; those of further ones have its number.
+void write_table(const StudyContext& context, const char* name, std::size_t row, const std::string& text,
+                 StudyResult& result) {
+  const std::string file = row == 0 ? fmt::format("{}.csv", name) : fmt::format("{}-{}.csv", name, row + 1);
+  write_file(context.out_folder + "/" + file, text);
+  result.files.push_back(file);
 }
 
 // Rows, and what is written beside them.
@@ -137,6 +153,7 @@ class Table {
     const double rate = runs_.rates().front();
     const service::RequestTrace trace = runs_.trace(context_.seed, rate);
     result_.notes.push_back(RequestOptions::note_of(trace));
+    note_of_cache(runs_.deployments().front(), trace, result_);
     auto rows = ServeSearch(runs_, options_, context_.seed, rate).run([this](double share) {
       context_.progress.update(share, Time{}, 0);
     });
@@ -156,11 +173,12 @@ class Table {
       const std::size_t number = result_.rows.size();
       result_.notes.push_back(one.name + ": " + RequestOptions::note_of(one.trace));
       note_of_deployment(one.deployment, one.row, "", result_);
+      if (!options_.shared_cache || number == 0) note_of_cache(one.deployment, one.trace, result_);
       result_.simulator.simulated += one.result.end;
       if (!context_.out_folder.empty()) {
-        write_file(file_of(context_, "requests", number), requests_csv(one.trace, one.result));
-        write_file(file_of(context_, "occupancy", number),
-                   occupancy_csv(one.result, one.deployment.scale.acts(), options_.shared_cache));
+        write_table(context_, "requests", number, requests_csv(one.trace, one.result), result_);
+        write_table(context_, "occupancy", number,
+                    occupancy_csv(one.result, one.deployment.scale.acts(), options_.shared_cache), result_);
       }
       context_.finish_row(result_, one.row);
     }
@@ -246,6 +264,7 @@ class Table {
                   [this, k](double share, Time now) { tell_progress(k + share, now); });
     if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0 && number == 0) note_of_cache(deployment, trace, result_);
     if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
       result_.notes.emplace_back(
           options_.classes > 1
@@ -261,8 +280,8 @@ class Table {
     if (k == 0) drawn_ = {served.steps_drawn, served.batches_drawn};
     result_.simulator.simulated += served.end;
     if (written) {
-      write_file(file_of(context_, "requests", number), requests_csv(trace, served));
-      write_file(file_of(context_, "occupancy", number), occupancy_csv(served, deployment.scale.acts()));
+      write_table(context_, "requests", number, requests_csv(trace, served), result_);
+      write_table(context_, "occupancy", number, occupancy_csv(served, deployment.scale.acts()), result_);
     }
     if (drawn)
       result_.notes.push_back(fmt::format("the timeline shows {} of {} requests{}",
@@ -273,7 +292,9 @@ class Table {
       const auto beside = ServeObserved::calibrate(*runs_.observed(), runs_, deployment, served, seed);
       if (!beside) return {};
       beside->add_to(row);
-      if (written) write_file(file_of(context_, "observed", number), beside->csv());
+      const std::vector<std::string> notes = beside->notes();
+      result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
+      if (written) write_table(context_, "observed", number, beside->csv(), result_);
     }
     return row;
   }

@@ -9,9 +9,14 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <tuple>
+
+#include "base/text/quantity.h"
 
 namespace cm384::studies {
 namespace {
+
+constexpr Time kMostStepBubble = 100_ms, kMostPrefillBubble = 1_s;
 
 using Times = std::vector<service::ObservedTimes>;
 
@@ -129,10 +134,13 @@ std::optional<ServeObserved> ServeObserved::calibrate(const service::ObservedRun
       if (!(miss = difference(steps))) return false;
       (*miss < 0 ? low : high) = bubble;
     }
+    if (high == most) bubble = most;  // and still too fast
     return true;
   };
   for (int round = 0; round < kRounds; ++round)
-    if (!fit(changed.decode.bubble, 100_ms, true) || !fit(changed.prefill.bubble, 1_s, false)) return {};
+    if (!fit(changed.decode.bubble, kMostStepBubble, true) ||
+        !fit(changed.prefill.bubble, kMostPrefillBubble, false))
+      return {};
   made.step_bubble_ = changed.decode.bubble;
   made.prefill_bubble_ = changed.prefill.bubble;
   last = runs.run(changed, observed.trace, seed, false);
@@ -153,6 +161,24 @@ void ServeObserved::add_to(Row& row) const {
   }
   row.set("observed", std::move(rows));
   row.set("prefill_bubble_ms", prefill_bubble_.us() * 1e-3).set("step_bubble_ms", step_bubble_.us() * 1e-3);
+}
+
+std::vector<std::string> ServeObserved::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [key, found, most, what] :
+       {std::tuple{"decode.bubble", step_bubble_, kMostStepBubble, "between tokens"},
+        {"prefill.bubble", prefill_bubble_, kMostPrefillBubble, "to the first token"}}) {
+    if (found == Time{})
+      notes.push_back(
+          fmt::format("{} would have to be below 0: without it the service is as slow as the server {}, or "
+                      "slower, in the first half",
+                      key, what));
+    if (found == most)
+      notes.push_back(fmt::format("{} ends at {}, the most that is tried: the service is still faster than "
+                                  "the server {} in the first half",
+                                  key, hw::format(most), what));
+  }
+  return notes;
 }
 
 std::string ServeObserved::csv() const {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "workloads/frame/row.h"
 #include "workloads/service/observed_run.h"
@@ -21,6 +22,8 @@ class ServeObserved {
                                                 const service::ServiceResult& served, std::uint64_t seed);
 
   void add_to(Row& row) const;
+  // Where a time of the host that would fit was not found.
+  std::vector<std::string> notes() const;
   // A line per request.
   std::string csv() const;
 

@@ -13,6 +13,7 @@
 #include "workloads/service/context_links.h"
 #include "workloads/service/study/serve_evidence.h"
 #include "workloads/service/study/serve_faults.h"
+#include "workloads/service/study/serve_search.h"
 
 namespace cm384::studies {
 namespace {
@@ -187,12 +188,8 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
       throw InputError(fmt::format("run serve: --slo-class {}: class {} stands twice", text, number));
   check_observers(context);
   check_load(context, options);
-  service::Deployment deployment = service::load_deployment(deployment_of(context, options), options.deploy);
-  deployment.settle(context.machine.topology.dies_per_package);
-  check_classes(options, deployment);
-  check_sharing(options, deployment);
   check_model(options, library_);
-  fitted_ = service::fit_to(library_, context.machine.memory.hbm.capacity, deployment);
+  const service::Deployment deployment = base_deployment();
   deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
   if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
     throw InputError(fmt::format(
@@ -218,14 +215,29 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   service_.rdma_latency = service::write_latency(context.machine.rdma);
 }
 
-service::Deployment ServeRuns::deployment_with(const std::vector<std::string>& changes) const {
+service::Deployment ServeRuns::base_deployment() {
+  if (options_.search.empty()) return deployment_with({}, &fitted_);
+  std::string why;
+  for (const std::vector<std::string>& changes : combinations_of(options_.search)) {
+    try {
+      return deployment_with(changes, &fitted_);
+    } catch (const InputError& error) {
+      if (why.empty()) why = fmt::format("{}: {}", fmt::join(changes, " "), error.what());
+    }
+  }
+  throw InputError(fmt::format("run serve: --search: no deployment is possible; {}", why));
+}
+
+service::Deployment ServeRuns::deployment_with(const std::vector<std::string>& changes,
+                                               std::string* fitted) const {
   std::vector<std::string> all = options_.deploy;
   all.insert(all.end(), changes.begin(), changes.end());
   service::Deployment deployment = service::load_deployment(deployment_of(context_, options_), all);
   deployment.settle(context_.machine.topology.dies_per_package);
   check_classes(options_, deployment);
   check_sharing(options_, deployment);
-  service::fit_to(library_, context_.machine.memory.hbm.capacity, deployment);
+  std::string made = service::fit_to(library_, context_.machine.memory.hbm.capacity, deployment);
+  if (fitted != nullptr) *fitted = std::move(made);
   return deployment;
 }
 

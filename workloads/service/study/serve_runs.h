@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "workloads/service/observed_run.h"
@@ -30,7 +31,9 @@ class ServeRuns {
   const Reals& rates() const { return rates_; }
 
   // The deployment that was asked for with further changes. Throws InputError.
-  service::Deployment deployment_with(const std::vector<std::string>& changes) const;
+  // `fitted`, if any, becomes what the library's model changed of it.
+  service::Deployment deployment_with(const std::vector<std::string>& changes,
+                                      std::string* fitted = nullptr) const;
   // Instances of both pools.
   static std::string pools_of(const service::Deployment& deployment);
   // Of --observed; null: none.
@@ -61,6 +64,9 @@ class ServeRuns {
                                           const ServeProgress& progress) const;
 
  private:
+  // Of a search the first that is possible: what it stands on need not be.
+  service::Deployment base_deployment();
+
   const StudyContext& context_;
   const ServeOptions& options_;
   std::vector<service::Deployment> deployments_;
