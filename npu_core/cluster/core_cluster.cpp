@@ -12,7 +12,7 @@
 namespace cm384::npu {
 
 CoreCluster::CoreCluster(Die& die, const AivOptions& options)
-    : die_(die), elide_polls_(options.elide_polls), flags_(die, *this) {
+    : die_(die), elide_polls_(options.elide_polls), ubuffers_(kUBufferBytes), flags_(die, *this) {
   const DieParameters& p = die.parameters();
   CoreSocket& socket = *this;
   const auto tables = std::make_shared<const AivTables>(p.vector, p.mte, die.clock());
@@ -20,6 +20,7 @@ CoreCluster::CoreCluster(Die& die, const AivOptions& options)
     auto aiv =
         std::make_unique<Aiv>(static_cast<std::uint16_t>(n), p.vector, p.mte, die.clock(), socket, tables);
     aiv->set_options(options);
+    aiv->ubuffer().join(ubuffers_);
     add(std::move(aiv));
   }
 }

@@ -101,6 +101,7 @@ class CoreCluster final : private CoreSocket {
 
   Die& die_;
   const bool elide_polls_;
+  LocalBuffer::Siblings ubuffers_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<CorePipes::Places> places_;  // of the cores' state, for prefetch()
   CrossCoreFlags flags_;

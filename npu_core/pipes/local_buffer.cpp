@@ -34,6 +34,29 @@ const LocalBuffer::Page& LocalBuffer::zero_page() {
   return page;
 }
 
+void LocalBuffer::make_own(std::uint32_t offset) {
+  const std::uint32_t number = offset / kPageBytes;
+  PageOwner& page = pages_[number];
+  if (!page) {
+    page.make();
+  } else if (page.shares()) {
+    page.make_copy();
+  }
+  if (siblings_ != nullptr) shared_[number / 64] &= ~(std::uint64_t{1} << number % 64);
+}
+
+void LocalBuffer::share(std::uint32_t page) {
+  Siblings::Loaded& last = siblings_->pages_[page];
+  LocalBuffer* const other = std::exchange(last.by, this);
+  if (other == nullptr || other == this || !other->pages_[page] || other->pages_[page].is(pages_[page]))
+    return;
+  if (last.misses++ >= Siblings::kTries) return;
+  if (std::memcmp(other->pages_[page].bytes(), pages_[page].bytes(), kPageBytes) != 0) return;
+  last.misses = 0;
+  pages_[page].join(other->pages_[page]);
+  for (LocalBuffer* const buffer : {this, other}) buffer->shared_[page / 64] |= std::uint64_t{1} << page % 64;
+}
+
 void LocalBuffer::load(std::uint32_t offset, std::byte* to, std::uint32_t bytes) const {
   const std::uint32_t begin = offset;
   for (std::uint32_t done = 0; done < bytes;) {
@@ -59,7 +82,9 @@ void LocalBuffer::load(std::uint32_t offset, std::byte* to, std::uint32_t bytes)
 void LocalBuffer::store(std::uint32_t offset, const std::byte* from, std::uint32_t bytes) {
   for (std::uint32_t done = 0; done < bytes;) {
     const std::uint32_t n = std::min(bytes - done, kPageBytes - offset % kPageBytes);
-    std::memcpy(write(offset), from + done, n);
+    // A table that is loaded anew stays shared.
+    if (!shares(offset) || noted_ != nullptr || std::memcmp(read(offset), from + done, n) != 0)
+      std::memcpy(write(offset), from + done, n);
     done += n;
     offset += n;
   }
@@ -201,7 +226,12 @@ void LocalBuffer::reset_tags() {
 
 std::uint32_t LocalBuffer::pages() const {
   return static_cast<std::uint32_t>(
-      std::count_if(pages_.begin(), pages_.end(), [](const auto& p) { return p != nullptr; }));
+      std::count_if(pages_.begin(), pages_.end(), [](const PageOwner& page) { return bool{page}; }));
+}
+
+std::uint32_t LocalBuffer::shared_pages() const {
+  return static_cast<std::uint32_t>(std::count_if(
+      pages_.begin(), pages_.end(), [](const PageOwner& page) { return page && page.shares(); }));
 }
 
 }  // namespace cm384::npu

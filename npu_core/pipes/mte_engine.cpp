@@ -201,6 +201,7 @@ void MteEngine::local_request(Time now) {
     read_into(
         {.local = local, .bytes = static_cast<std::uint16_t>(piece_), .block_stride = copy_.block_stride},
         buffer, tags);
+    if (copy_.block_stride == sim::kBlockBytes) buffer_.loaded(local + piece_, piece_);
   } else {
     sim::TagMask tags = buffer_.tags(local, piece_);
     const bool add = copy_.operation != sim::Operation::write;
