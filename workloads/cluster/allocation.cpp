@@ -4,19 +4,22 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 #include <optional>
 #include <queue>
+#include <set>
 #include <utility>
 
 #include "base/text/error.h"
+#include "workloads/cluster/migration.h"
 
 namespace cm384::cluster {
 namespace {
 
 class Allocation {
  public:
-  Allocation(const std::vector<Job>& jobs, const PoolShape& shape, Fit fit, Order order)
-      : jobs_(jobs), pool_(shape), fit_(fit), order_(order) {
+  Allocation(const std::vector<Job>& jobs, const PoolShape& shape, const Policy& policy)
+      : jobs_(jobs), pool_(shape, policy.traffic), policy_(policy) {
     result_.jobs.resize(jobs.size());
   }
 
@@ -24,13 +27,16 @@ class Allocation {
     now_ = jobs_.empty() ? 0 : jobs_.front().submit_ms;
     const std::int64_t begin = now_;
     std::size_t next = 0;
-    while (next < jobs_.size() || !running_.empty()) {
+    for (drop_outdated(); next < jobs_.size() || !running_.empty(); drop_outdated()) {
       std::int64_t at = running_.empty() ? jobs_[next].submit_ms : running_.top().first;
       if (next < jobs_.size()) at = std::min(at, jobs_[next].submit_ms);
       advance(at);
       // NPUs that are given back at a time are there for who comes then.
-      for (; !running_.empty() && running_.top().first == at; running_.pop()) {
-        for (const Place& place : result_.jobs[running_.top().second].blocks) pool_.release_block(place);
+      for (; !running_.empty() && running_.top().first == at; drop_outdated()) {
+        const std::size_t job = running_.top().second;
+        running_.pop();
+        for (const Place& place : result_.jobs[job].blocks) pool_.release_block(place);
+        held_by_.erase(job);
       }
       for (; next < jobs_.size() && jobs_[next].submit_ms == at; ++next) waiting_.push_back(next);
       start_those_that_fit();
@@ -44,6 +50,7 @@ class Allocation {
     const auto span = static_cast<double>(now_ - begin);
     if (span > 0) result_.utilisation = held_ / span / all;
     if (span > 0) result_.waiting_share = waited_ / span;
+    if (span > 0) result_.moving_share = result_.moving_ms / span / all;
     if (waited_ > 0) result_.allocation_rate = held_while_waiting_ / waited_ / all;
     if (free_while_waiting_ > 0) result_.fragmentation = apart_ / free_while_waiting_;
     return std::move(result_);
@@ -67,9 +74,9 @@ class Allocation {
   void start_those_that_fit() {
     std::size_t looked_at = 0;
     for (auto job = waiting_.begin(); job != waiting_.end() && looked_at < kLookedAt;) {
-      if (start(*job)) {
+      if (start(*job) || (job == waiting_.begin() && make_room(*job))) {
         job = waiting_.erase(job);
-      } else if (order_ == Order::fcfs) {
+      } else if (policy_.order == Order::fcfs) {
         return;
       } else {
         ++job;
@@ -83,7 +90,7 @@ class Allocation {
     const Job& job = jobs_[number];
     Placed& placed = result_.jobs[number];
     for (int block = 0; block < job.blocks; ++block) {
-      std::optional<Place> place = pool_.place_block(job.block, fit_);
+      std::optional<Place> place = pool_.place_block(job.block, policy_.fit);
       if (!place) {
         for (const Place& taken : placed.blocks) pool_.release_block(taken);
         placed.blocks.clear();
@@ -91,31 +98,105 @@ class Allocation {
       }
       placed.blocks.push_back(std::move(*place));
     }
-    placed.start_ms = now_;
-    placed.end_ms = now_ + job.duration_ms;
-    running_.emplace(placed.end_ms, number);
-    ++started_;
+    begin(number, now_);
     return true;
+  }
+
+  void begin(std::size_t number, std::int64_t at) {
+    Placed& placed = result_.jobs[number];
+    placed.start_ms = at;
+    placed.end_ms = at + jobs_[number].duration_ms;
+    running_.emplace(placed.end_ms, number);
+    if (policy_.migrate_ms) held_by_.emplace(number, at);
+    ++started_;
+  }
+
+  // A job that was moved ends later than it was to.
+  void drop_outdated() {
+    while (!running_.empty() && running_.top().first != result_.jobs[running_.top().second].end_ms)
+      running_.pop();
+  }
+
+  // By moving blocks of others; all blocks of the job find a place, or nothing is moved.
+  bool make_room(std::size_t number) {
+    const Job& job = jobs_[number];
+    const std::int64_t free = pool_.shape().npus() - pool_.allocated();
+    if (!policy_.migrate_ms || free < std::int64_t{job.blocks} * pool_.shape().whole(job.block)) return false;
+    const NpuPool before = pool_;
+    std::vector<Owner> owners;
+    std::vector<MovableBlock> movable;
+    for (const auto& [owner, settled] : held_by_) {
+      // Who stands still, stands still.
+      if (settled > now_) continue;
+      for (std::size_t block = 0; block < result_.jobs[owner].blocks.size(); ++block) {
+        movable.push_back({owners.size(), result_.jobs[owner].blocks[block]});
+        owners.push_back({owner, block});
+      }
+    }
+    std::set<std::size_t> moved;  // of movable
+    std::vector<Place> places;
+    for (int block = 0; block < job.blocks; ++block) {
+      std::optional<Place> place = pool_.place_block(job.block, policy_.fit);
+      if (!place) {
+        std::optional<Room> room = cluster::make_room(pool_, job.block, movable);
+        if (!room) {
+          pool_ = before;
+          return false;
+        }
+        for (Room::Move& move : room->moves) {
+          movable[move.block].place = std::move(move.to);
+          moved.insert(move.block);
+        }
+        place = std::move(room->place);
+      }
+      places.push_back(std::move(*place));
+    }
+    result_.jobs[number].blocks = std::move(places);
+    stand_still(number, owners, movable, moved);
+    return true;
+  }
+
+  struct Owner {
+    std::size_t job, block;
+  };
+  void stand_still(std::size_t number, const std::vector<Owner>& owners,
+                   const std::vector<MovableBlock>& movable, const std::set<std::size_t>& moved) {
+    const std::int64_t cost = *policy_.migrate_ms;
+    std::set<std::size_t> jobs;
+    for (const std::size_t block : moved) {
+      result_.jobs[owners[block].job].blocks[owners[block].block] = movable[block].place;
+      jobs.insert(owners[block].job);
+    }
+    result_.moves += static_cast<std::int64_t>(moved.size());
+    double npus = static_cast<double>(jobs_[number].npus());
+    for (const std::size_t job : jobs) {
+      npus += static_cast<double>(jobs_[job].npus());
+      Placed& placed = result_.jobs[job];
+      placed.end_ms += cost;
+      held_by_[job] = now_ + cost;
+      if (cost > 0) running_.emplace(placed.end_ms, job);
+    }
+    result_.moving_ms += npus * static_cast<double>(cost);
+    begin(number, now_ + cost);
   }
 
   const std::vector<Job>& jobs_;
   NpuPool pool_;
-  Fit fit_;
-  Order order_;
+  const Policy policy_;
   AllocationResult result_;
   std::int64_t now_ = 0;
   std::size_t started_ = 0;
   std::list<std::size_t> waiting_;
   using End = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<End, std::vector<End>, std::greater<>> running_;
+  std::map<std::size_t, std::int64_t> held_by_;  // jobs that run, and when they do not stand still any more
   double held_ = 0, waited_ = 0, held_while_waiting_ = 0, free_while_waiting_ = 0,
          apart_ = 0;  // NPU x ms, ms
 };
 
 }  // namespace
 
-AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, Fit fit, Order order,
-                          const std::function<bool(std::size_t started, std::int64_t now_ms)>& tell) {
+void check_jobs(const std::vector<Job>& jobs, const PoolShape& shape) {
   for (const Job& job : jobs) {
     const std::int64_t place = shape.whole(job.block);
     if (place > shape.supernode_npus() || job.blocks > shape.npus() / place)
@@ -129,7 +210,12 @@ AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, 
           fmt::format("job {}: {} blocks of {} NPUs; allowed: at most {} in each of {} supernodes", job.id,
                       job.blocks, job.block, in_each, shape.supernodes));
   }
-  return Allocation(jobs, shape, fit, order).run(tell);
+}
+
+AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, const Policy& policy,
+                          const std::function<bool(std::size_t started, std::int64_t now_ms)>& tell) {
+  check_jobs(jobs, shape);
+  return Allocation(jobs, shape, policy).run(tell);
 }
 
 }  // namespace cm384::cluster

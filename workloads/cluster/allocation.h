@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "workloads/cluster/jobs.h"
@@ -29,12 +30,28 @@ struct AllocationResult {
   double waiting_share = 0;  // of that time, in which a job waits
   // While a job waits, over time: of the free NPUs, those beyond the largest block that would find a place.
   double fragmentation = 0;
+  // Blocks that were moved to make room, NPU ms that jobs stood still for that, and their share of all NPU
+  // time from the first submission to the last end.
+  std::int64_t moves = 0;
+  double moving_ms = 0, moving_share = 0;
   bool complete = true;
 };
 
-// `tell` is called with each start, false from it: nothing more is wanted. Throws InputError for a job that
-// no supernode could ever hold.
-AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, Fit fit, Order order,
+struct Policy {
+  Fit fit = Fit::best;
+  Order order = Order::fcfs;
+  const BlockTraffic* traffic = nullptr;  // of Fit::min_cut
+  // Where the first that waits has no place, blocks that run are moved for it. Their jobs stand still for so
+  // long, and then it starts. Empty: none is moved.
+  std::optional<std::int64_t> migrate_ms = {};
+};
+
+// Throws InputError for a job that no supernode could ever hold.
+void check_jobs(const std::vector<Job>& jobs, const PoolShape& shape);
+
+// `tell` is called with each start, false from it: nothing more is wanted. Throws InputError as
+// check_jobs() does.
+AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, const Policy& policy,
                           const std::function<bool(std::size_t started, std::int64_t now_ms)>& tell = {});
 
 }  // namespace cm384::cluster

@@ -2,6 +2,7 @@
 // machine is simulated; where a job lies can be given to a run of its traffic.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "workloads/cluster/allocation.h"
+#include "workloads/cluster/job_options.h"
 #include "workloads/frame/confidence.h"
 #include "workloads/studies.h"
 
@@ -19,99 +21,36 @@ namespace {
 
 constexpr std::size_t kMostMaps = 10'000;
 
-// NPUs of drawn blocks: a mean of 10.08 ([P] 6.1.2).
-constexpr int kLargestDrawn = 64;
-constexpr double kMeanDrawn = 10.08;
-
 struct JobsOptions {
-  std::string trace;
-  int largest_block = 0;
+  JobOptions jobs;
   std::int64_t count = 20'000;
-  std::string block = "powers:64:10.08";
-  bool block_is_given = false;
-  std::string duration = "lognormal:122:1485";
-  int blocks = 1;
-  double load = 0;
   Integers npus{0};
-  int granule = 1;
-  bool one_node = false;
-  std::string fit = "best", order = "fcfs";
-  Time at{};
+  Time migrate{}, at{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("trace", self.trace, Form{"FILE"},
-          "recorded jobs: CSV with job_id,submit_s,npus,block,blocks,duration_s, or files of Acme, Helios, "
-          "Philly, "
-          "of which a GPU counts as an NPU");
-    visit("largest-block", self.largest_block, Range{0, cluster::kMostBlock},
-          "NPUs: a recorded job of more is several blocks, which may lie in several supernodes; 0: a job is "
-          "one "
-          "block");
+    JobOptions::describe(self.jobs, visit,
+                         "NPU time that drawn jobs ask for over what there is, arrivals of a Poisson "
+                         "process; 0: all are there at the begin");
     visit("count", self.count, Range{std::int64_t{1}, std::int64_t{5'000'000}}, "jobs that the seed draws");
-    visit("block", self.block,
-          Form{"fixed:N|uniform:LOW:HIGH|powers:LARGEST:MEAN", cluster::check_block_sizes},
-          "NPUs of a block, which lies within one supernode; powers: of two, small ones the more often the "
-          "smaller the mean is. The default is smaller where a supernode has fewer than 64");
-    visit("blocks", self.blocks, Range{1, 10'000}, "of a job, which start together");
-    visit("duration", self.duration,
-          Form{"fixed:S|exponential:MEAN|lognormal:MEDIAN:MEAN", cluster::check_run_times},
-          "seconds that a job runs; the default is that of Kalos' jobs");
-    visit("load", self.load, Range{0.0, 10.0},
-          "NPU time that drawn jobs ask for over what there is, arrivals of a Poisson process; 0: all are "
-          "there at "
-          "the begin");
     visit("npus", self.npus, Range{0, cluster::kMostBlock},
           "of a supernode, whole nodes; a row each; 0: as the machine has");
-    visit("granule", self.granule, Range{1, 1024},
-          "NPUs that are given together: 1, or what divides a node, such as "
-          "8, whole nodes");
-    visit("one-node", self.one_node, "a block that a node could hold lies in one");
-    visit("fit", self.fit, OneOf{{"first", "best", "idlest"}},
-          "supernode of a block: the first with room, the one with fewest free NPUs, with most");
-    visit("order", self.order, OneOf{{"fcfs", "any"}},
-          "who starts: the first that waits, others behind it; or any of the first 500 that fits, without "
-          "reservation");
+    visit("migrate", self.migrate, Range{Time{}, Time{1'000'000'000'000'000'000}},
+          "blocks that run are moved where the first job that waits has no place; their jobs stand still for "
+          "so "
+          "long, then it starts; 0s: none is moved");
     visit("at", self.at, Range{Time{}, Time::never()},
           "with --out: the dies of each job that runs then, as `trace shape --map` takes them; 0s: none");
   }
-  void follow(const Given& given) { block_is_given = given.contains("block"); }
+  void follow(const Given& given) { jobs.follow(given); }
   void settle(const hw::Machine& machine) {
-    const hw::Topology& topology = machine.topology;
-    const int most = topology.nodes * topology.dies_per_node / topology.dies_per_package;
-    // Of the same shape on a smaller supernode: each size as often, of a largest that it holds.
-    if (!block_is_given && most < kLargestDrawn) {
-      const int largest = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, most))));
-      block = fmt::format("powers:{}:{:.4g}", largest, std::max(1.0, kMeanDrawn * largest / kLargestDrawn));
-    }
+    jobs.settle(machine);
     for (int& one : npus)
       if (one == 0)
         one = machine.topology.nodes * machine.topology.dies_per_node / machine.topology.dies_per_package;
   }
-  std::vector<std::string> inputs() const {
-    return trace.empty() ? std::vector<std::string>{} : std::vector{trace};
-  }
+  std::vector<std::string> inputs() const { return jobs.files(); }
 };
-
-cluster::PoolShape shape_of(const StudyContext& context, const JobsOptions& options, int npus) {
-  const hw::Topology& topology = context.machine.topology;
-  const auto refuse = [](const std::string& what) { throw InputError("run jobs: " + what); };
-  if (topology.dies_per_node % topology.dies_per_package != 0)
-    refuse(fmt::format("{} dies a node are no whole NPUs of {} dies", topology.dies_per_node,
-                       topology.dies_per_package));
-  cluster::PoolShape shape;
-  shape.supernodes = topology.supernodes;
-  shape.node_npus = topology.dies_per_node / topology.dies_per_package;
-  if (npus == 0 || npus % shape.node_npus != 0)
-    refuse(fmt::format("--npus {}: allowed: whole nodes of {} NPUs", npus, shape.node_npus));
-  shape.nodes = npus / shape.node_npus;
-  shape.granule = options.granule;
-  shape.one_node = options.one_node;
-  if (shape.node_npus % shape.granule != 0)
-    refuse(
-        fmt::format("--granule {}: allowed: what divides a node's {} NPUs", shape.granule, shape.node_npus));
-  return shape;
-}
 
 void check_options(const StudyContext& context, const JobsOptions& options) {
   const auto without_effect = [&](std::initializer_list<const char*> names, const char* with) {
@@ -119,7 +58,7 @@ void check_options(const StudyContext& context, const JobsOptions& options) {
       if (context.given.contains(name))
         throw InputError(fmt::format("run jobs: --{}: has no effect {}", name, with));
   };
-  if (options.trace.empty()) {
+  if (options.jobs.trace.empty()) {
     without_effect({"largest-block"}, "without --trace");
   } else {
     without_effect({"count", "block", "blocks", "duration", "load"}, "with --trace");
@@ -133,35 +72,23 @@ void check_options(const StudyContext& context, const JobsOptions& options) {
 
 cluster::JobTrace trace_of(const StudyContext& context, const JobsOptions& options,
                            const cluster::PoolShape& shape) {
-  if (!options.trace.empty()) return cluster::read_jobs(options.trace, options.largest_block);
-  cluster::DrawnJobs drawn;
-  drawn.count = options.count;
-  drawn.block = options.block;
-  drawn.blocks = options.blocks;
-  drawn.duration = options.duration;
-  if (options.load > 0) {
-    const double each = cluster::BlockSizes(options.block).mean() * options.blocks *
-                        cluster::RunTimes(options.duration).mean_s();
-    drawn.per_second = options.load * static_cast<double>(shape.npus()) / each;
-  }
-  return cluster::draw_jobs(drawn, context.seed);
+  const JobOptions& jobs = options.jobs;
+  if (!jobs.trace.empty()) return cluster::read_jobs(jobs.trace, jobs.largest_block);
+  return jobs.draw(options.count, jobs.arrivals(shape), context.seed);
 }
 
-// NPUs of a place, numbered through the pool: "0-7 12".
-template <class Take>
-void each_npu(const cluster::PoolShape& shape, const cluster::Place& place,
-              std::vector<std::vector<char>>& taken, Take&& take) {
-  for (const auto& [node, npus] : place.nodes) {
-    auto& used = taken[static_cast<std::size_t>(place.supernode) * static_cast<std::size_t>(shape.nodes) +
-                       static_cast<std::size_t>(node)];
-    int left = npus;
-    for (int k = 0; k < shape.node_npus && left > 0; ++k) {
-      if (used[static_cast<std::size_t>(k)] != 0) continue;
-      used[static_cast<std::size_t>(k)] = 1;
-      --left;
-      take((place.supernode * shape.nodes + node) * shape.node_npus + k);
-    }
+// NPUs of a place by rank, numbered through the pool.
+std::vector<int> npus_of(const cluster::PoolShape& shape, const cluster::Place& place,
+                         std::vector<std::vector<char>>& taken) {
+  std::vector<int> npus;
+  for (const int node : cluster::node_of_ranks(place)) {
+    const int in_pool = place.supernode * shape.nodes + node;
+    auto& used = taken[static_cast<std::size_t>(in_pool)];
+    const auto free = std::ranges::find(used, 0);
+    *free = 1;
+    npus.push_back(in_pool * shape.node_npus + static_cast<int>(free - used.begin()));
   }
+  return npus;
 }
 
 double seconds(std::int64_t ms) {
@@ -201,10 +128,10 @@ std::vector<std::string> write_maps(const std::string& folder, const cluster::Jo
     std::string text = "rank,die\n";
     int rank = 0;
     for (const cluster::Place& place : result.jobs[k].blocks) {
-      each_npu(shape, place, taken, [&](int npu) {
+      for (const int npu : npus_of(shape, place, taken)) {
         for (int die = 0; die < dies_of_npu; ++die)
           text += fmt::format("{},{}\n", rank++, dies_of_npu * npu + die);
-      });
+      }
     }
     written.push_back(fmt::format("map-{}.csv", k));
     write_file(folder + "/" + written.back(), text);
@@ -213,9 +140,9 @@ std::vector<std::string> write_maps(const std::string& folder, const cluster::Jo
 }
 
 Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& result,
-           const cluster::PoolShape& shape) {
+           const cluster::PoolShape& shape, const cluster::BlockTraffic& traffic) {
   std::vector<double> waits;
-  double first = 0, second = 0, count = 0, nodes = 0, fewest = 0;
+  double first = 0, second = 0, count = 0, nodes = 0, fewest = 0, cut = 0;
   for (std::size_t k = 0; k < trace.jobs.size(); ++k) {
     const cluster::Job& job = trace.jobs[k];
     waits.push_back(seconds(result.jobs[k].start_ms - job.submit_ms));
@@ -226,6 +153,11 @@ Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& resu
       nodes += static_cast<double>(place.nodes.size());
       const int least = (job.block + shape.node_npus - 1) / shape.node_npus;
       fewest += least;
+      if (place.nodes.size() < 2) continue;
+      // Without NPUs that a block has because they are given together.
+      std::vector<int> ranks = cluster::node_of_ranks(place);
+      ranks.resize(static_cast<std::size_t>(job.block));
+      cut += job.block * traffic.cut(ranks);
     }
   }
   Row row{{"supernodes", shape.supernodes}, {"npus", shape.supernode_npus()}};
@@ -234,6 +166,7 @@ Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& resu
   row.set("allocation_rate", result.allocation_rate).set("utilisation", result.utilisation);
   row.set("waiting_share", result.waiting_share).set("fragmentation", result.fragmentation);
   row.set("wait_s", to_row(summarise(std::move(waits)))).set("nodes_over_fewest", nodes / fewest);
+  row.set("cut_share", cut / first).set("moves", result.moves).set("moving_share", result.moving_share);
   row.set("span_h", static_cast<double>(result.end_ms - trace.jobs.front().submit_ms) / 3.6e6);
   return row;
 }
@@ -241,19 +174,21 @@ Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& resu
 StudyResult run(const StudyContext& context, const JobsOptions& options) {
   StudyResult result;
   check_options(context, options);
-  if (!options.trace.empty()) result.input_files.push_back(options.trace);
+  for (const std::string& file : options.jobs.files()) result.input_files.push_back(file);
+  const cluster::BlockTraffic traffic(options.jobs.traffic);
+  cluster::Policy policy{options.jobs.chosen_fit(), options.jobs.chosen_order(), &traffic, {}};
+  if (options.migrate > Time{}) policy.migrate_ms = options.migrate.ps / 1'000'000'000;
   std::vector<cluster::PoolShape> shapes;
-  for (const int npus : options.npus) shapes.push_back(shape_of(context, options, npus));
-  const auto fit = cluster::fit_of(options.fit).value();
-  const auto order = options.order == "any" ? cluster::Order::any : cluster::Order::fcfs;
+  for (const int npus : options.npus) shapes.push_back(options.jobs.shape(context.machine, npus, "run jobs"));
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     const cluster::JobTrace trace = trace_of(context, options, shapes[n]);
     if (n == 0 && trace.left_out > 0)
       result.notes.push_back(fmt::format("{} records of {} are left out: without NPUs, or they never ran",
                                          trace.left_out, trace.format));
+    options.jobs.check_blocks(trace.jobs, traffic, "run jobs");
     const auto all = static_cast<double>(trace.jobs.size());
     const cluster::AllocationResult got =
-        cluster::allocate(trace.jobs, shapes[n], fit, order, [&](std::size_t started, std::int64_t) {
+        cluster::allocate(trace.jobs, shapes[n], policy, [&](std::size_t started, std::int64_t) {
           context.progress.update((static_cast<double>(n) + static_cast<double>(started) / all) /
                                       static_cast<double>(shapes.size()),
                                   Time{}, 0);
@@ -275,7 +210,7 @@ StudyResult run(const StudyContext& context, const JobsOptions& options) {
         result.files.insert(result.files.end(), maps.begin(), maps.end());
       }
     }
-    context.finish_row(result, row_of(trace, got, shapes[n]));
+    context.finish_row(result, row_of(trace, got, shapes[n], traffic));
   }
   return result;
 }
@@ -295,6 +230,9 @@ constexpr std::array kJobsFields{
           true},
     Field{"wait_s", FieldType::object, "from a job's submission to its start", true, kSummaryParts},
     Field{"nodes_over_fewest", FieldType::number, "nodes of a block over the fewest that could hold it"},
+    Field{"cut_share", FieldType::ratio, "of the traffic of blocks, between nodes"},
+    Field{"moves", FieldType::integer, "blocks that were moved to make room"},
+    Field{"moving_share", FieldType::ratio, "of all NPU time, in which jobs stood still or waited for that"},
     Field{"span_h", FieldType::number, "hours from the first submission to the last end"},
 };
 

@@ -12,6 +12,7 @@
 #include "base/text/input_file.h"
 #include "traces/fixed_math.h"
 #include "traces/random.h"
+#include "workloads/cluster/progress.h"
 
 namespace cm384::cluster {
 namespace {
@@ -56,7 +57,8 @@ class Course {
       }
     }
     // Work that is not saved yet has been done.
-    commit();
+    count(progress_.finish());
+    if (phase_ == Phase::kCheckpoint) run_.shares.checkpoint += elapsed_;
     ReliabilityShares& s = run_.shares;
     for (double* share : {&s.useful, &s.redo, &s.checkpoint, &s.detection, &s.restart, &s.waiting, &s.slow})
       *share /= of_.wall;
@@ -78,7 +80,7 @@ class Course {
   double until_phase_ends() const {
     switch (phase_) {
       case Phase::kWork:
-        return (of_.interval - work_) / speed();
+        return (of_.interval - progress_.since_checkpoint()) / speed();
       case Phase::kCheckpoint:
         return of_.write - elapsed_;
       case Phase::kDetection:
@@ -98,8 +100,7 @@ class Course {
     if (short_) run_.short_of_spares += time;
     switch (phase_) {
       case Phase::kWork:
-        work_ += time * speed();
-        unsaved_wall_ += time;
+        progress_.work(time, speed());
         break;
       case Phase::kCheckpoint:
         break;
@@ -122,11 +123,10 @@ class Course {
     elapsed_ = 0;
   }
 
-  void commit() {
-    run_.shares.useful += work_;
-    run_.shares.slow += unsaved_wall_ - work_;
-    if (phase_ == Phase::kCheckpoint) run_.shares.checkpoint += elapsed_;
-    work_ = unsaved_wall_ = 0;
+  void count(const Done& done) {
+    run_.shares.useful += done.work;
+    run_.shares.slow += done.wall - done.work;
+    run_.shares.checkpoint += done.stopped;
   }
 
   void end_phase() {
@@ -134,7 +134,9 @@ class Course {
       case Phase::kWork:
         return enter(Phase::kCheckpoint);
       case Phase::kCheckpoint:
-        commit();
+        count(progress_.settle(now_));
+        progress_.save(elapsed_, now_ + of_.beside);
+        count(progress_.settle(now_));
         return enter(Phase::kWork);
       case Phase::kDetection:
         return enter(short_ ? Phase::kWaiting : Phase::kRestart);
@@ -173,10 +175,11 @@ class Course {
     }
     if (!of_run) return;
     ++run_.interruptions[n];
-    const double thrown = unsaved_wall_ + (phase_ == Phase::kCheckpoint ? elapsed_ : 0);
+    count(progress_.settle(now_));
+    const Done lost = progress_.finish();
+    const double thrown = lost.wall + lost.stopped + (phase_ == Phase::kCheckpoint ? elapsed_ : 0);
     run_.shares.redo += thrown;
     run_.lost[n] += thrown;
-    work_ = unsaved_wall_ = 0;
     cause_ = n;
     detection_ = hazard.detection;
     restart_ = hazard.restart;
@@ -209,8 +212,8 @@ class Course {
   std::priority_queue<Repair, std::vector<Repair>, std::greater<>> repairs_;
   double rate_ = 0, now_ = 0;
   Phase phase_ = Phase::kWork;
-  double elapsed_ = 0;                  // of the phase
-  double work_ = 0, unsaved_wall_ = 0;  // since the last checkpoint, at full speed and by the clock
+  double elapsed_ = 0;  // of the phase
+  Progress progress_;
   double detection_ = 0, restart_ = 0;  // of the last interruption
   std::size_t cause_ = 0;
   ReliabilityRun run_;
@@ -253,11 +256,15 @@ double young_interval(double mtbf, double write) {
   return std::sqrt(2 * mtbf * write);
 }
 
-double daly_goodput(double mtbf, double interval, double write, double restart) {
+double best_interval(double mtbf, double write, double beside) {
+  return std::max(young_interval(mtbf, write), beside);
+}
+
+double daly_goodput(double mtbf, double interval, double write, double restart, double beside) {
   // Nothing comes through; what `exponential` takes ends there.
-  if ((restart + interval + write) / mtbf > 700) return 0;
-  return interval /
-         (mtbf * traces::exponential(restart / mtbf) * (traces::exponential((interval + write) / mtbf) - 1));
+  if ((restart + interval + write + beside) / mtbf > 700) return 0;
+  return interval / (mtbf * traces::exponential((restart + beside) / mtbf) *
+                     (traces::exponential((interval + write) / mtbf) - 1));
 }
 
 }  // namespace cm384::cluster

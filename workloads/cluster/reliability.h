@@ -73,6 +73,7 @@ struct Hazard {
   double interrupts = 1, slows = 0;
   double repair = 0;                  // s
   double detection = 0, restart = 0;  // s
+  bool of_npu = false;                // one NPU of a node fails, not what all of them share
 };
 
 struct ReliabilityCase {
@@ -82,6 +83,7 @@ struct ReliabilityCase {
   double wall = 0;                 // s that are looked at
   double interval = 0;             // s of work between two checkpoints
   double write = 0;                // s that one stops the run
+  double beside = 0;               // s after these until it is written, beside work; at most `interval`
 };
 
 // Where the time of a run went: shares of `wall`, which add up to 1. What was not saved at the end counts as
@@ -112,8 +114,12 @@ ReliabilityRun run_reliability(const ReliabilityCase& of, std::uint64_t seed,
 double interruptions_per_second(const ReliabilityCase& of);
 // Young 1974: sqrt(2 M d), seconds of work between checkpoints that stop the run for `write` seconds each.
 double young_interval(double mtbf, double write);
+// With checkpoints that are written beside work: what that takes from a run does not depend on the interval,
+// so Young's holds for what stops it; but one is written before the next begins.
+double best_interval(double mtbf, double write, double beside);
 // Daly 2006: useful share of a run with failures in work, checkpoints and restarts alike, `restart` seconds
-// each, nodes at hand: interval / (M exp(R/M) (exp((interval + write)/M) - 1)).
-double daly_goodput(double mtbf, double interval, double write, double restart);
+// each, nodes at hand: interval / (M exp(R/M) (exp((interval + write)/M) - 1)). A checkpoint that counts
+// `beside` seconds after it has stopped the run is there in time with exp(-beside/M).
+double daly_goodput(double mtbf, double interval, double write, double restart, double beside = 0);
 
 }  // namespace cm384::cluster

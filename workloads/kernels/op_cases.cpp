@@ -9,6 +9,7 @@
 
 #include "base/text/error.h"
 #include "workloads/operators/attention/attention.h"
+#include "workloads/operators/attention/backward.h"
 #include "workloads/operators/collectives/collectives.h"
 #include "workloads/operators/gemm/gemm.h"
 #include "workloads/operators/gemm/split.h"
@@ -54,6 +55,8 @@ constexpr std::array kNamed{
           "these "
           "cached, such as 4x32x4x128x1024x512",
           1},
+    Named{"attention-backward", 4,
+          "sequences x heads of 128 elements x KV heads x tokens of each, such as 1x8x8x1024"},
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
@@ -210,6 +213,14 @@ MakeOperator operator_of(const OpRequest& request) {
     return [attention, keys = request.block_keys] {
       return std::make_unique<operators::FlashAttention>(attention, keys);
     };
+  }
+  if (request.name == "attention-backward") {
+    const reference::AttentionCase attention{.seed = request.seed,
+                                             .sequences = shape[0],
+                                             .heads = shape[1],
+                                             .length = shape[3],
+                                             .kv_heads = std::max(1U, shape[2])};
+    return [attention] { return std::make_unique<operators::AttentionBackward>(attention); };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};
   rows.operation = std::ranges::find(kRows, request.name, &decltype(kRows)::value_type::first)->second;

@@ -17,6 +17,7 @@
 #include "workloads/moe/moe_case.h"
 #include "workloads/operators/all_to_all/step.h"
 #include "workloads/operators/attention/attention.h"
+#include "workloads/operators/attention/backward.h"
 
 namespace cm384::studies {
 namespace {
@@ -24,9 +25,8 @@ namespace {
 using training::Message;
 using training::Operation;
 
-// Scores, values and their three gradients, where the forward pass has scores and values alone: it keeps no
-// scores, and makes them anew.
-constexpr double kAttentionBackward = 2.5;
+// Elements of a head that the kernel of attention's backward pass is for.
+constexpr std::int64_t kBackwardHead = 128;
 // A gradient of a row needs the row and the gradient behind it.
 constexpr double kRowsBackward = 2;
 
@@ -192,18 +192,35 @@ OperatorTime TrainParts::attention(const Operation& of) {
   OperatorTime made{.operation = of};
   made.share = some.heads * pairs(length) /
                (static_cast<double>(of.heads * of.sequences) * pairs(plan_.sequence) * of.share);
-  made.forward = once(fmt::format("attention {}x{}x{}x{}x{}", some.heads, some.kv_heads, some.width,
-                                  some.length, some.window),
-                      [&] {
-                        Alone alone(context_, result_, 0);
-                        const double us = alone.one(
-                            of.name, [some] { return std::make_unique<operators::FlashAttention>(some); });
-                        interrupted_ = interrupted_ || alone.interrupted();
-                        return us;
-                      }) /
-                 made.share;
-  made.inputs = kAttentionBackward * made.forward;
+  made.forward = attention_us(some, false) / made.share;
+  made.backward = some.kv_heads > 0 && some.width == kBackwardHead && some.window == 0;
+  if (made.backward) {
+    made.inputs = attention_us(some, true) / made.share;
+    return made;
+  }
+  // No kernel goes backward: as much longer than forward as with heads of 128.
+  const reference::AttentionCase other{.seed = context_.seed,
+                                       .heads = number(kHeads),
+                                       .length = number(length),
+                                       .kv_heads = number(kHeads),
+                                       .width = number(kBackwardHead)};
+  made.inputs = made.forward * attention_us(other, true) / std::max(1e-9, attention_us(other, false));
   return made;
+}
+
+double TrainParts::attention_us(const reference::AttentionCase& of, bool backward) {
+  return once(fmt::format("attention{} {}x{}x{}x{}x{}", backward ? " backward" : "", of.heads, of.kv_heads,
+                          of.width, of.length, of.window),
+              [&] {
+                Alone alone(context_, result_, 0);
+                const double us =
+                    backward ? alone.one("attention, backward",
+                                         [of] { return std::make_unique<operators::AttentionBackward>(of); })
+                             : alone.one("attention",
+                                         [of] { return std::make_unique<operators::FlashAttention>(of); });
+                interrupted_ = interrupted_ || alone.interrupted();
+                return us;
+              });
 }
 
 double TrainParts::exchange_us(int ranks, int stride, double bytes) {

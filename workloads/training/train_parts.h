@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "workloads/frame/study.h"
+#include "workloads/operators/reference/attention_reference.h"
 #include "workloads/training/layer_work.h"
 
 namespace cm384::studies {
@@ -25,6 +26,8 @@ struct OperatorTime {
   training::Operation operation;
   double forward = 0, inputs = 0, weights = 0;
   double share = 1;  // of it that was measured; the rest is in proportion
+  bool backward =
+      false;  // of attention: its own is measured, not that of heads of 128 over their forward pass
 };
 struct MessageTime {
   training::Message message;
@@ -69,6 +72,7 @@ class TrainParts {
   OperatorTime product(const training::Operation& of);
   OperatorTime rows(const models::Model& model, const training::Operation& of);
   OperatorTime attention(const training::Operation& of);
+  double attention_us(const reference::AttentionCase& of, bool backward);
   double product_us(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, bool weights,
                     double& share);
   double collective_us(const training::Message& message);

@@ -143,6 +143,7 @@ struct PlannedStep {
   Plan plan;
   training::Step step;
   training::DieMemory memory;  // of the die that holds most
+  double saved = 0;            // bytes of a checkpoint, of the die that has most
   Rows stages;
 };
 
@@ -196,7 +197,7 @@ class TrainingStep {
     }
     for (int rank = 0; rank < plan.pipeline; ++rank) made.replicas.push_back(replicas_of_rank(rank, plan));
     if (parts_.interrupted()) return {};
-    PlannedStep planned{plan, training::compose_step(std::move(made)), {}, {}};
+    PlannedStep planned{plan, training::compose_step(std::move(made)), {}, 0, {}};
     for (int rank = 0; rank < plan.pipeline; ++rank) add_stage(planned, spread, rank);
     return planned;
   }
@@ -242,7 +243,8 @@ class TrainingStep {
       case training::Operation::Kind::attention:
         break;
     }
-    return "forward measured, backward at the same rate for 2.5 times the operations";
+    return of.backward ? "forward and backward measured"
+                       : "forward measured, backward as much longer as with heads of 128";
   }
   std::string how(const training::Message& message) const {
     return message.among == training::Message::Among::expert &&
@@ -271,7 +273,9 @@ class TrainingStep {
   void add_stage(PlannedStep& planned, const std::vector<training::Part>& spread, int rank) const {
     const Plan& plan = planned.plan;
     const auto at = static_cast<std::size_t>(rank);
-    training::DieMemory of = training::state_of(held_of_rank(plan, rank), plan);
+    const training::HeldParameters held = held_of_rank(plan, rank);
+    training::DieMemory of = training::state_of(held, plan);
+    planned.saved = std::max(planned.saved, training::saved_bytes(held, plan));
     double working = 0;
     int layers = 0;
     for (const std::size_t part : parts_of(plan, rank)) {
@@ -354,12 +358,10 @@ class TrainingStep {
   Timed head_;
 };
 
-Row memory_row(const training::DieMemory& memory) {
-  return {{"weights_GB", memory.weights / 1e9},
-          {"gradients_GB", memory.gradients / 1e9},
-          {"optimiser_GB", memory.optimiser / 1e9},
-          {"activations_GB", memory.activations / 1e9},
-          {"all_GB", memory.all() / 1e9}};
+Row memory_row(const training::DieMemory& memory, double checkpoint) {
+  return {{"weights_GB", memory.weights / 1e9},     {"gradients_GB", memory.gradients / 1e9},
+          {"optimiser_GB", memory.optimiser / 1e9}, {"activations_GB", memory.activations / 1e9},
+          {"all_GB", memory.all() / 1e9},           {"checkpoint_GB", checkpoint / 1e9}};
 }
 
 Row shares_row(const training::StepShares& shares) {
@@ -398,7 +400,8 @@ Row row_of(const StudyContext& context, const TrainOptions& options, const model
   row.set("tokens_s_npu", tokens_s / plan.ranks() * context.machine.topology.dies_per_package);
   row.set("mfu", mfu).set("mfu_full", tokens_s * (flops.linear + flops.full) / peak);
   row.set("hfu", mfu + tokens_s * training::recomputed_flops(model, plan) / peak);
-  row.set("shares", shares_row(planned.step.shares)).set("memory", memory_row(planned.memory));
+  row.set("shares", shares_row(planned.step.shares))
+      .set("memory", memory_row(planned.memory, planned.saved * context.machine.topology.dies_per_package));
   row.set("fits", planned.memory.all() <= room_of(context));
   return row;
 }
@@ -532,6 +535,10 @@ constexpr std::array kMemoryParts{
     Field{"activations_GB", FieldType::number,
           "kept for backward passes, and the largest that are needed for a moment"},
     Field{"all_GB", FieldType::number, "together", true},
+    Field{
+        "checkpoint_GB", FieldType::number,
+        "that an NPU saves of weights and of the optimiser's state, each replica its share: --state of `run "
+        "reliability`"},
 };
 constexpr std::array kStageParts{
     Field{"name", FieldType::text, "number of the stage, from 0"},

@@ -57,6 +57,12 @@ KeptElements kept_by_attention(const Model& model, const Attention& of, const Pl
   return kept;
 }
 
+// Of parameters that replicas hold alike each its share.
+double shared_parameters(const HeldParameters& held, const Plan& plan) {
+  const Replicas replicas = replicas_of(plan);
+  return held.sliced / replicas.sliced + held.copied / replicas.copied + held.experts / replicas.experts;
+}
+
 }  // namespace
 
 HeldParameters held_parameters(const Model& model, const Plan& plan, const Part& part) {
@@ -117,10 +123,12 @@ double working_bytes(const Model& model, const Part& part, const Plan& plan) {
   return std::max(largest, logits);
 }
 
+double saved_bytes(const HeldParameters& held, const Plan& plan) {
+  return (kBf16Bytes + kOptimiser) * shared_parameters(held, plan);
+}
+
 DieMemory state_of(const HeldParameters& held, const Plan& plan) {
-  const Replicas replicas = replicas_of(plan);
-  const double shared =
-      held.sliced / replicas.sliced + held.copied / replicas.copied + held.experts / replicas.experts;
+  const double shared = shared_parameters(held, plan);
   DieMemory made;
   made.weights = kBf16Bytes * (plan.zero >= 3 ? shared : held.all());
   made.gradients = plan.gradient_bytes * (plan.zero >= 2 ? shared : held.all());

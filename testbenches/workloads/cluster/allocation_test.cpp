@@ -24,15 +24,15 @@ std::vector<Job> alike(int count, int block, std::int64_t duration_ms) {
 
 TEST(Allocation, OfOneSizeIsWhatDivides) {
   for (const int block : {1, 3, 10, 100, 193, 384}) {
-    const AllocationResult got = allocate(alike(3000, block, 5000), {}, Fit::best, Order::fcfs);
+    const AllocationResult got = allocate(alike(3000, block, 5000), {}, {Fit::best, Order::fcfs});
     EXPECT_DOUBLE_EQ(got.allocation_rate, 384 / block * block / 384.0) << block;
   }
   // Whole nodes: 10 NPUs take 16; and a block of 5 within a node wastes 3 of its 8.
   EXPECT_DOUBLE_EQ(
-      allocate(alike(3000, 10, 5000), {1, 48, 8, 8, false}, Fit::best, Order::fcfs).allocation_rate, 1);
+      allocate(alike(3000, 10, 5000), {1, 48, 8, 8, false}, {Fit::best, Order::fcfs}).allocation_rate, 1);
   EXPECT_DOUBLE_EQ(
-      allocate(alike(3000, 5, 5000), {1, 48, 8, 1, true}, Fit::best, Order::fcfs).allocation_rate, 5 / 8.0);
-  EXPECT_DOUBLE_EQ(allocate(alike(3000, 5, 5000), {}, Fit::best, Order::fcfs).allocation_rate, 380 / 384.0);
+      allocate(alike(3000, 5, 5000), {1, 48, 8, 1, true}, {Fit::best, Order::fcfs}).allocation_rate, 5 / 8.0);
+  EXPECT_DOUBLE_EQ(allocate(alike(3000, 5, 5000), {}, {Fit::best, Order::fcfs}).allocation_rate, 380 / 384.0);
 }
 
 // M/M/c: four servers of 96 NPUs.
@@ -46,7 +46,7 @@ TEST(Allocation, WaitsAsErlangSays) {
     const double offered = load * kServers;
     drawn.per_second = offered / 100;
     const JobTrace trace = draw_jobs(drawn, 7);
-    const AllocationResult got = allocate(trace.jobs, {}, Fit::best, Order::fcfs);
+    const AllocationResult got = allocate(trace.jobs, {}, {Fit::best, Order::fcfs});
     double wait = 0;
     for (std::size_t k = 0; k < trace.jobs.size(); ++k)
       wait += static_cast<double>(got.jobs[k].start_ms - trace.jobs[k].submit_ms) * 1e-3;
@@ -71,11 +71,11 @@ TEST(Allocation, LosesHalfABlockOfTheSecondMoment) {
   const double loss = sizes.second_moment() / sizes.mean() / 2;
   for (const auto& [nodes, rate] : {std::pair{28, 0.926}, std::pair{48, 0.956}}) {
     const PoolShape shape{1, nodes, 8, 1, false};
-    const AllocationResult got = allocate(draw_jobs(drawn, 1).jobs, shape, Fit::best, Order::fcfs);
+    const AllocationResult got = allocate(draw_jobs(drawn, 1).jobs, shape, {Fit::best, Order::fcfs});
     EXPECT_NEAR(got.allocation_rate, rate, 0.01) << nodes;
     EXPECT_NEAR((1 - got.allocation_rate) * shape.supernode_npus() / loss, 1, 0.25) << nodes;
     // Whoever may pass fills the gap.
-    EXPECT_GT(allocate(draw_jobs(drawn, 1).jobs, shape, Fit::best, Order::any).allocation_rate,
+    EXPECT_GT(allocate(draw_jobs(drawn, 1).jobs, shape, {Fit::best, Order::any}).allocation_rate,
               got.allocation_rate + 0.02);
   }
 }
@@ -84,14 +84,14 @@ TEST(Allocation, OfTheFirstThatWaitsHoldsOthersUp) {
   // 16 NPUs: the first takes 10, the second 8, the third 6.
   const std::vector<Job> jobs{{"a", 0, 100, 10, 1}, {"b", 1, 50, 8, 1}, {"c", 2, 10, 6, 1}};
   const PoolShape shape{1, 2, 8, 1, false};
-  const AllocationResult fcfs = allocate(jobs, shape, Fit::best, Order::fcfs);
+  const AllocationResult fcfs = allocate(jobs, shape, {Fit::best, Order::fcfs});
   EXPECT_EQ(fcfs.jobs[1].start_ms, 100);
   EXPECT_EQ(fcfs.jobs[2].start_ms, 100);
   EXPECT_EQ(fcfs.end_ms, 150);
   EXPECT_NEAR(fcfs.utilisation, (100 * 10 + 50 * 8 + 10 * 6) / 16.0 / 150, 1e-12);
   EXPECT_NEAR(fcfs.waiting_share, 99 / 150.0, 1e-12);
   EXPECT_NEAR(fcfs.allocation_rate, 10 / 16.0, 1e-12);
-  const AllocationResult any = allocate(jobs, shape, Fit::best, Order::any);
+  const AllocationResult any = allocate(jobs, shape, {Fit::best, Order::any});
   EXPECT_EQ(any.jobs[2].start_ms, 2);
   EXPECT_EQ(any.jobs[1].start_ms, 100);
   EXPECT_NEAR(any.allocation_rate, (1 * 10 + 10 * 16 + 88 * 10) / 16.0 / 99, 1e-12);
@@ -100,7 +100,7 @@ TEST(Allocation, OfTheFirstThatWaitsHoldsOthersUp) {
 TEST(Allocation, StartsAllBlocksOrNone) {
   // Two supernodes of 8; a job of two blocks of 5 needs both.
   const std::vector<Job> jobs{{"a", 0, 100, 4, 1}, {"b", 0, 50, 5, 2}};
-  const AllocationResult got = allocate(jobs, {2, 1, 8, 1, false}, Fit::first, Order::fcfs);
+  const AllocationResult got = allocate(jobs, {2, 1, 8, 1, false}, {Fit::first, Order::fcfs});
   EXPECT_EQ(got.jobs[1].start_ms, 100);
   ASSERT_EQ(got.jobs[1].blocks.size(), 2u);
   EXPECT_EQ(got.jobs[1].blocks[0].supernode, 0);
@@ -112,7 +112,7 @@ TEST(Allocation, StartsAllBlocksOrNone) {
 TEST(Allocation, RefusesWhatNeverFits) {
   const auto refusal = [](const Job& job, const PoolShape& shape) {
     try {
-      allocate({job}, shape, Fit::best, Order::fcfs);
+      allocate({job}, shape, {Fit::best, Order::fcfs});
     } catch (const InputError& error) {
       return std::string(error.what());
     }

@@ -60,6 +60,41 @@ TEST(Reliability, GoodputIsDalys) {
   }
 }
 
+// With checkpoints that are written beside work: the k-th of a run counts where no fault comes before k
+// intervals and stops and the time beside.
+TEST(Reliability, CheckpointsBesideWorkCountWhenTheyAreWritten) {
+  for (const double mtbf : {2.0, 10.0}) {
+    for (const double beside : {0.1, 0.75, 1.0}) {
+      ReliabilityCase of = quiet();
+      of.wall = 20'000 * mtbf * kHours;
+      of.write = 120;
+      of.beside = beside * kHours;
+      of.hazards = {{"one", 1 / (mtbf * kHours), 1, 0, 0, 100, 500}};
+      const ReliabilityRun run = run_reliability(of, 4);
+      const double m = mtbf * kHours, period = (kHours + 120) / m;
+      double wanted = 0;
+      for (int k = 1; k < 400; ++k) wanted += kHours * std::exp(-k * period - of.beside / m);
+      wanted /= m * std::exp(600 / m);
+      EXPECT_NEAR(run.shares.useful / wanted, 1, 0.02) << mtbf << " " << beside;
+      EXPECT_NEAR(daly_goodput(m, kHours, 120, 600, of.beside) / wanted, 1, 1e-9);
+      EXPECT_NEAR(total(run.shares), 1, 1e-9);
+    }
+  }
+}
+
+// Of all intervals that are not shorter than the time beside.
+TEST(Reliability, BestIntervalOfCheckpointsBesideWork) {
+  const double m = 24 * kHours;
+  for (const double beside : {0.0, 600.0, 1.5 * kHours}) {
+    const double best = best_interval(m, 60, beside);
+    EXPECT_EQ(best, std::max(young_interval(m, 60), beside));
+    for (double interval = std::max(beside, 60.0); interval < 6 * kHours; interval += 60)
+      EXPECT_LT(daly_goodput(m, interval, 60, 600, beside),
+                daly_goodput(m, best, 60, 600, beside) * (1 + 1e-5))
+          << beside << " " << interval;
+  }
+}
+
 TEST(Reliability, YoungsIntervalIsTheBest) {
   const double m = 24 * kHours, best = young_interval(m, 60);
   EXPECT_NEAR(best / 60, 53.67, 0.01);  // minutes: sqrt(2 x 24 h x 60 s)
