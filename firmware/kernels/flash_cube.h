@@ -47,7 +47,8 @@ class FlashCube {
   // L1: two tiles of queries, then slots of keys, of values and of probabilities, taken in turn. A slot's
   // number is that of its events between MTE1 and MTE2.
   static constexpr uint32_t kKeySlots = 3, kValueSlots = 3, kWeightSlots = 2;
-  static constexpr uint32_t kValue = kKeySlots, kWeight = kValue + kValueSlots, kSlots = kWeight + kWeightSlots;
+  static constexpr uint32_t kValue = kKeySlots, kWeight = kValue + kValueSlots,
+                            kSlots = kWeight + kWeightSlots;
   static constexpr uint32_t kKeyBytes = CM384_FLASH_TILE * Form::kKey * 2;
   static constexpr uint32_t kValueBytes = CM384_FLASH_TILE * Form::kWidth * 2;
   static constexpr uint32_t kWeightBytes = CM384_FLASH_TILE * CM384_FLASH_TILE * 2;
@@ -55,8 +56,8 @@ class FlashCube {
                             kValues = kKeys + kKeySlots * kKeyBytes,
                             kWeights = kValues + kValueSlots * kValueBytes;
   static_assert(kWeights + kWeightSlots * kWeightBytes <= 512 * 1024);
-  static constexpr uint32_t kHeight = CM384_FLASH_TILE * 32;     // of a column of NZ in L1
-  static constexpr uint32_t kHalf = 32 * 1024;                   // L0A and L0B have two buffers each
+  static constexpr uint32_t kHeight = CM384_FLASH_TILE * 32;  // of a column of NZ in L1
+  static constexpr uint32_t kHalf = 32 * 1024;                // L0A and L0B have two buffers each
   // L0C: two places of the scores of half of the rows, one of products.
   static constexpr uint32_t kHalfRows = CM384_FLASH_TILE / 2, kProductPlace = 2, kPlaceBytes = 32 * 1024;
   static constexpr uint32_t kStep = Form::kKeyStep;
@@ -226,7 +227,7 @@ class FlashCube {
   uint32_t items_made_ = 0;
   bool ended_ = false;  // there are no more
   Cursor keys_, values_;
-  uint32_t key_slot_ = 0, value_slot_ = 0, weight_slot_ = 0;           // that are filled next
+  uint32_t key_slot_ = 0, value_slot_ = 0, weight_slot_ = 0;          // that are filled next
   uint32_t score_slot_ = 0, product_value_ = 0, product_weight_ = 0;  // that are used next
   uint32_t loaded_ = 0, task_ = 0, steps_ = 0;
 };

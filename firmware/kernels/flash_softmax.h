@@ -3,10 +3,11 @@
 // go by turns, then the running sum with the products of item i - 2, which are out before the scores of item
 // i: it never waits for them.
 //
-// `Form` says what the kernel is: Arguments, Item, Walker; kWidth, elements of a value; kCausal, whether row r
-// of a tile sees keys 0 .. r alone of the last block of its last item, and perhaps then Enters(a, item),
+// `Form` says what the kernel is: Arguments, Item, Walker; kWidth, elements of a value; kCausal, whether row
+// r of a tile sees keys 0 .. r alone of the last block of its last item, and perhaps then Enters(a, item),
 // whether it sees the others alone of the first block of an item, in which its window begins; FirstRow(a,
-// item), of its sequence.
+// item), of its sequence; and perhaps Sinks(a, item), where a float for each row of the tile is that the
+// task's softmax counts as a score.
 #pragma once
 
 #include "firmware/abi/flash_attention.h"
@@ -50,7 +51,7 @@ class FlashSoftmax {
   void Run() {
     using namespace AscendC;
     for (int e = 0; e < 3; ++e) SetFlag<HardEvent::MTE3_V>(e);
-    for (int e = 0; e < kStripEvent + 2; ++e) SetFlag<HardEvent::V_MTE2>(e);
+    for (int e = 0; e <= kSinkEvent; ++e) SetFlag<HardEvent::V_MTE2>(e);
     Item items[3];  // i - 2 .. i, item n at n % 3
     uint32_t count = 0;
     bool more = walker_.Next(items[0]);
@@ -81,21 +82,23 @@ class FlashSoftmax {
   // Of a strip's probabilities: a column of 16 has a block more than rows, so that its blocks that one repeat
   // writes lie in different banks.
   static constexpr uint32_t kWeightBytes = kStripElements * 2 + CM384_FLASH_MOST_KEYS / 16 * 32;
+  static constexpr bool kHasSinks = requires(const Arguments& a, const Item& item) { Form::Sinks(a, item); };
   // Offsets in the UBuffer.
   static constexpr uint32_t kSum = 0, kStrips = kSum + kRows * Form::kWidth * 4,
                             kPiecesAt = kStrips + 2 * kStripElements * 4,
                             kGroups = kPiecesAt + kRows * Form::kWidth * 4,
                             kFactors = kGroups + kStripElements / 8 * 4,  // three, a block a row
-                            kWeights = kFactors + 3 * kRows * 32,  // two: a strip's probabilities, in NZ
-                            kSpread = kWeights + 2 * kWeightBytes,
-                            kMaximum = kSpread + kRows * 32,   // a value a row, as all that follow
-                            kTotals = kMaximum + kRows * 4,    // three, of a task each
-                            kRow = kTotals + 3 * kRows * 4, kFactor = kRow + kRows * 4,
+      kWeights = kFactors + 3 * kRows * 32,  // two: a strip's probabilities, in NZ
+      kSpread = kWeights + 2 * kWeightBytes,
+                            kMaximum = kSpread + kRows * 32,  // a value a row, as all that follow
+      kTotals = kMaximum + kRows * 4,                         // three, of a task each
+      kRow = kTotals + 3 * kRows * 4, kFactor = kRow + kRows * 4,
                             kTriangles = kFactor + kRows * 4,  // of what the last block hides, the first
-                            kEnd = kTriangles + 2 * kTriangle * kTriangle * 4;
+      kSinks = kTriangles + 2 * kTriangle * kTriangle * 4, kEnd = kSinks + kRows * 4;
   static_assert(kEnd <= AscendC::kUBufferBytes);
-  // Events between MTE2 and V: of pieces, then of strips. Between V and MTE3: of the sum, then of weights.
-  static constexpr int kStripEvent = kPieces, kWeightEvent = 1;
+  // Events between MTE2 and V: of pieces, then of strips, then of sinks. Between V and MTE3: of the sum, then
+  // of weights.
+  static constexpr int kStripEvent = kPieces, kSinkEvent = kStripEvent + 2, kWeightEvent = 1;
 
   using Vector = AscendC::LocalTensor<float>;
   static CM384_INLINE Vector At(uint32_t offset, uint32_t count) { return Vector(offset, count); }
@@ -194,7 +197,10 @@ class FlashSoftmax {
   // A strip is on its way while the one before is worked on, also the first one of the next item.
   void Softmax(const Item& item, uint32_t i, const Item* next) {
     using namespace AscendC;
-    if (item.first) ++tasks_;
+    if (item.first) {
+      ++tasks_;
+      if constexpr (kHasSinks) LoadSinks(item);
+    }
     for (uint32_t row = 0; row < kRows; row += strip_rows_) {
       if (row + strip_rows_ < kRows) LoadStrip(item, i, row + strip_rows_);
       SoftmaxOfStrip(item, i, row);
@@ -203,6 +209,17 @@ class FlashSoftmax {
         if (next != nullptr) LoadFirst(*next, i + 1);
       }
     }
+    if constexpr (kHasSinks) {
+      if (item.first) SetFlag<HardEvent::V_MTE2>(kSinkEvent);
+    }
+  }
+  CM384_INLINE void LoadSinks(const Item& item) {
+    using namespace AscendC;
+    WaitFlag<HardEvent::V_MTE2>(kSinkEvent);
+    DataCopy(At(kSinks, kRows),
+             GlobalAt<float>(Form::Sinks(a_, item) + static_cast<uint64_t>(sub_) * kRows * 4), kRows);
+    SetFlag<HardEvent::MTE2_V>(kSinkEvent);
+    WaitFlag<HardEvent::MTE2_V>(kSinkEvent);
   }
 
   void SoftmaxOfStrip(const Item& item, uint32_t i, uint32_t first_row) {
@@ -223,12 +240,23 @@ class FlashSoftmax {
     }
     ReduceRows(
         row, strip, columns,
-        [](const Vector& to, const Vector& from, int repeats) { BlockReduceMax(to, from, repeats, 64, 1, 1, 8); },
+        [](const Vector& to, const Vector& from, int repeats) {
+          BlockReduceMax(to, from, repeats, 64, 1, 1, 8);
+        },
         [](const Vector& to, const Vector& from, int mask, int repeats, int pitch) {
           WholeReduceMax(to, from, mask, repeats, 1, 1, pitch, ReduceOrder::ORDER_ONLY_VALUE);
         });
+    const Vector sinks = At(kSinks + first_row * 4, strip_rows_);
     if (item.first) {
-      Adds(maximum, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        Max(maximum, row, sinks, count);
+        PipeBarrier<PIPE_V>();
+        Sub(factor, sinks, maximum, count);
+        PipeBarrier<PIPE_V>();
+        Exp(factor, factor, count);
+      } else {
+        Adds(maximum, row, 0.0f, count);
+      }
     } else {
       Max(row, maximum, row, count);
       PipeBarrier<PIPE_V>();
@@ -252,12 +280,18 @@ class FlashSoftmax {
     PipeBarrier<PIPE_V>();
     ReduceRows(
         row, strip, columns,
-        [](const Vector& to, const Vector& from, int repeats) { BlockReduceSum(to, from, repeats, 64, 1, 1, 8); },
+        [](const Vector& to, const Vector& from, int repeats) {
+          BlockReduceSum(to, from, repeats, 64, 1, 1, 8);
+        },
         [](const Vector& to, const Vector& from, int mask, int repeats, int stride) {
           WholeReduceSum(to, from, mask, repeats, 1, 1, stride);
         });
     if (item.first) {
-      Adds(total, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        Add(total, row, factor, count);
+      } else {
+        Adds(total, row, 0.0f, count);
+      }
     } else {
       Mul(total, total, factor, count);
       PipeBarrier<PIPE_V>();
@@ -312,9 +346,9 @@ class FlashSoftmax {
       SetFlag<HardEvent::MTE2_V>(static_cast<int>(p));
     }
     for (uint32_t p = 0; p < kPieces; ++p) {
-      const Vector sum = SumFrom(p * kPieceRows), piece = At(kPiecesAt + p * kBytes, kPieceRows * Form::kWidth);
-      if (!item.first)
-        Rows<false>(sum, At(kFactors + (i % 3 * kRows + p * kPieceRows) * 32, kPieceRows * 8));
+      const Vector sum = SumFrom(p * kPieceRows),
+                   piece = At(kPiecesAt + p * kBytes, kPieceRows * Form::kWidth);
+      if (!item.first) Rows<false>(sum, At(kFactors + (i % 3 * kRows + p * kPieceRows) * 32, kPieceRows * 8));
       PipeBarrier<PIPE_V>();
       WaitFlag<HardEvent::MTE2_V>(static_cast<int>(p));
       if (item.first) {
@@ -345,8 +379,7 @@ class FlashSoftmax {
       const uint32_t own = sub_ * kRows + row;
       if (own >= item.rows) break;
       const uint32_t left = item.rows - own;
-      const uint64_t token =
-          Form::FirstRow(a_, item) + item.tile * CM384_FLASH_TILE + own;
+      const uint64_t token = Form::FirstRow(a_, item) + item.tile * CM384_FLASH_TILE + own;
       CopyBursts<CM384_MTE_UB_TO_GM>(a_.out + (token * a_.heads + item.head) * Form::kWidth * 2,
                                      SumFrom(row).GetPhyAddr(), Form::kWidth * 2,
                                      left < kPieceRows ? left : kPieceRows, Form::kWidth * 2,

@@ -69,7 +69,8 @@ Json read_occupancy(const std::string& path) {
 // A file that the result does not name is of another run in the same folder; results of before name none.
 Json occupancies(const std::string& path, const Json& result) {
   const auto is_own = [&](const std::string& name) {
-    return !result.contains("files") || std::ranges::find(result["files"], Json(name)) != result["files"].end();
+    return !result.contains("files") ||
+           std::ranges::find(result["files"], Json(name)) != result["files"].end();
   };
   const std::size_t rows = result["rows"].size();
   const std::filesystem::path folder = folder_of(path);

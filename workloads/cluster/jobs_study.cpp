@@ -117,8 +117,8 @@ void write_jobs(const std::string& path, const cluster::JobTrace& trace,
 // A file for each job that runs at `at_ms`: rank, die. Which NPUs of a node a job has is settled in the order
 // of jobs. Returns their names.
 std::vector<std::string> write_maps(const std::string& folder, const cluster::JobTrace& trace,
-                       const cluster::AllocationResult& result, const cluster::PoolShape& shape,
-                       std::int64_t at_ms, int dies_of_npu) {
+                                    const cluster::AllocationResult& result, const cluster::PoolShape& shape,
+                                    std::int64_t at_ms, int dies_of_npu) {
   std::vector<std::vector<char>> taken(
       static_cast<std::size_t>(shape.supernodes) * static_cast<std::size_t>(shape.nodes),
       std::vector<char>(static_cast<std::size_t>(shape.node_npus)));

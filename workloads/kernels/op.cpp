@@ -115,11 +115,14 @@ struct OpOptions {
 
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,     options.shape,      options.type,    options.layout,
-                          options.split_k,  options.basic_tile, options.buffers, options.top_p,
-                          context.seed,     options.algorithm,  options.path,    options.reads,
-                          options.by_aicpu, options.graph,      !options.no_mask,
-                          static_cast<std::uint32_t>(std::stoi(options.block_keys))};
+  const OpRequest request{options.name,     options.shape,
+                          options.type,     options.layout,
+                          options.split_k,  options.basic_tile,
+                          options.buffers,  options.top_p,
+                          context.seed,     options.algorithm,
+                          options.path,     options.reads,
+                          options.by_aicpu, options.graph,
+                          !options.no_mask, static_cast<std::uint32_t>(std::stoi(options.block_keys))};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))

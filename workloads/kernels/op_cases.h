@@ -24,7 +24,7 @@ struct OpRequest {
   bool reads = false;
   bool by_aicpu = false;
   bool graph = false;
-  bool causal = true;  // of grouped-attention
+  bool causal = true;                                // of grouped-attention
   std::uint32_t block_keys = CM384_FLASH_MOST_KEYS;  // of both kinds of attention
 };
 

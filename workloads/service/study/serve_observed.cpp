@@ -174,9 +174,10 @@ std::vector<std::string> ServeObserved::notes() const {
                       "slower, in the first half",
                       key, what));
     if (found == most)
-      notes.push_back(fmt::format("{} ends at {}, the most that is tried: the service is still faster than "
-                                  "the server {} in the first half",
-                                  key, hw::format(most), what));
+      notes.push_back(
+          fmt::format("{} ends at {}, the most that is tried: the service is still faster than "
+                      "the server {} in the first half",
+                      key, hw::format(most), what));
   }
   return notes;
 }
