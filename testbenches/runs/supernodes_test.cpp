@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <set>
+#include <string>
 
 #include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
@@ -191,6 +194,98 @@ TEST(Supernodes, ExpertsInBothGetTheirRows) {
   const std::uint64_t counts = 8 * 8;  // of each rank, to the experts of the other supernode
   const std::uint64_t rounds = static_cast<std::uint64_t>(setting.warmup + setting.iterations);
   EXPECT_EQ(found.by_rdma, rounds * (rows * (1024 + 32 + 12) + counts * 32));
+}
+
+// Bytes over the RDMA plane of one dispatch and one combine by relays, as the description of the relay has
+// them.
+struct RelayedBytes {
+  std::uint64_t dispatch = 0, combine = 0;
+};
+RelayedBytes relayed_bytes(const studies::CombineCase& setting, int supernodes) {
+  const auto up = [](std::uint64_t bytes) { return (bytes + 31) / 32 * 32; };
+  const reference::DispatchCase dispatch = studies::make_moe_case(1, setting);
+  const int each = setting.ranks / supernodes;
+  const auto blocks = static_cast<std::uint64_t>(setting.cores),
+             hidden = static_cast<std::uint64_t>(setting.hidden);
+  RelayedBytes sum;
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    const int tokens = dispatch.tokens_of(rank);
+    std::uint64_t rows = 0;
+    for (int token = 0; token < tokens; ++token) {
+      std::set<std::uint32_t> others;
+      for (int k = 0; k < setting.top_k; ++k) {
+        const std::int32_t expert = dispatch.expert_ids[static_cast<std::size_t>(rank)]
+                                                       [static_cast<std::size_t>(token * setting.top_k + k)];
+        others.insert(dispatch.placement.slot_of(expert, rank).rank / static_cast<std::uint32_t>(each));
+      }
+      others.erase(static_cast<std::uint32_t>(rank / each));
+      rows += others.size();
+    }
+    if (tokens == 0) continue;
+    const auto n = static_cast<std::uint64_t>(tokens), relays = static_cast<std::uint64_t>(supernodes - 1);
+    const std::uint64_t list = up(n * static_cast<std::uint64_t>(setting.top_k) * 4);
+    // Rows with their scales, ids and a flag for each block, a flag for each block that has tokens.
+    sum.dispatch += rows * (hidden + 32) + relays * (list + blocks * 32 + std::min(n, blocks) * 32);
+    // Sums and a flag each, ids and weights and a flag for each block.
+    sum.combine += rows * (2 * hidden + 32) + relays * (2 * list + blocks * 32);
+  }
+  return sum;
+}
+
+TEST(Supernodes, ByRelaysARowCrossesOnceToEach) {
+  studies::CombineCase setting = layer();
+  setting.relay = true;
+  const auto rounds = static_cast<std::uint64_t>(setting.warmup + setting.iterations);
+  for (const int supernodes : {2, 4}) {
+    const hw::Machine m = machine({"topology.supernodes=" + std::to_string(supernodes)});
+    const RelayedBytes bytes = relayed_bytes(setting, supernodes);
+    EXPECT_EQ(exchange(m, setting, 1, false, false).by_rdma, rounds * bytes.dispatch);
+    const Exchange both = exchange(m, setting);
+    EXPECT_EQ(both.difference, "");
+    EXPECT_EQ(both.by_rdma, rounds * (bytes.dispatch + bytes.combine));
+    EXPECT_EQ(exchange(m, setting, 4, true), both);
+    setting.relay = false;
+    EXPECT_GT(exchange(m, setting).by_rdma, both.by_rdma);
+    setting.relay = true;
+  }
+}
+
+// Ranks without tokens, with a few, with more than blocks; a batch that is no multiple of anything.
+TEST(Supernodes, RelaysStandForUnlikeRanks) {
+  studies::CombineCase setting = layer();
+  setting.relay = true;
+  setting.batches = "13,1,30,7,9,5,2";
+  setting.top_k = 3;
+  setting.cores = 5;
+  const RelayedBytes bytes = relayed_bytes(setting, 2);
+  const Exchange both = exchange(machine(), setting);
+  EXPECT_EQ(both.difference, "");
+  EXPECT_EQ(both.by_rdma, 2 * (bytes.dispatch + bytes.combine));
+  studies::CombineCase apart = layer();
+  apart.relay = true;
+  apart.expert_ranks = 5;
+  EXPECT_EQ(exchange(machine(), apart).difference, "");
+}
+
+TEST(Supernodes, WhatARelayCannotDoIsRefused) {
+  studies::CombineCase setting = layer();
+  setting.relay = true;
+  const auto refused = [&](const studies::CombineCase& of, int supernodes = 2) {
+    return refusal([&] { exchange(machine({"topology.supernodes=" + std::to_string(supernodes)}), of); });
+  };
+  EXPECT_THAT(refused(setting, 1), HasSubstr("--supernodes 2"));
+  studies::CombineCase other = setting;
+  other.placement = "0,16,1,17,2,18,3,19";
+  EXPECT_THAT(refused(other), HasSubstr("--placement linear"));
+  other = setting;
+  other.full_mesh = true;
+  EXPECT_THAT(refused(other), HasSubstr("--variant status"));
+  other = setting;
+  other.shared_copies = 2;
+  EXPECT_THAT(refused(other), HasSubstr("--shared-copies 0"));
+  other = setting;
+  other.completion = "atomic";
+  EXPECT_THAT(refused(other), HasSubstr("--completion flag"));
 }
 
 TEST(Supernodes, AnExchangeDoesNotDependOnThreadsOrMemory) {

@@ -2,6 +2,7 @@
 #include "workloads/moe/combine.h"
 #include "workloads/moe/expert_messages_run.h"
 #include "workloads/moe/moe_options.h"
+#include "workloads/moe/normal_exchange_run.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -15,9 +16,11 @@ StudyResult run(const StudyContext& context, const CombineOptions& options) {
       {"completion", context.machine.accelerator.has_cores() ? Value(setting.completion) : Value("flag")}};
   // What is sent is BF16.
   return run_operator(
-      context, options.ranks, setting, {2, "combine", more, options.kernel_time, options.free_fetch},
+      context, options.ranks, setting,
+      {2, setting.relay ? "combine_relay" : "combine", more, options.kernel_time, options.free_fetch},
       [&](const StudyContext& on, int ranks, SimulatorCounts& counts, double from, double to) {
         setting.ranks = ranks;
+        if (setting.normal) return measure_normal(on, setting, ExchangeDirection::combine, counts, from, to);
         if (!context.machine.accelerator.has_cores())
           return measure_messages(on, setting, ExchangeDirection::combine, counts, from, to);
         return measure_combine(on, setting, counts, from, to).combine;

@@ -42,6 +42,10 @@ struct DispatchCase {
   int expert_ranks = 0;
   int cores = 0;
   bool full_mesh = false;
+  // Of these two, on machines without cores: DeepEP's normal exchange, of so many tokens by so many units.
+  bool normal = false;
+  int tokens = 4096, sms = 24;
+  bool relay = false;  // of `run dispatch` and `run combine`: rows go to other supernodes once, by relays
   int warmup = 1;
   int iterations = 1;
   bool full = false;
@@ -142,6 +146,8 @@ struct DispatchReading : RoutedSetting {
   std::string first_difference;          // where `correct` is false
   std::uint64_t digest = 0;              // of all that dispatch delivered, with `correct`
   std::vector<npu::LaunchRecord> tasks;  // of counted iterations, in each one of all ranks in order
+  double counted_MB = 0;                 // of a rank: what published bandwidths of the normal exchange count
+  std::optional<double> rdma_MB;         // that a rank writes over the RDMA plane in an iteration
   std::optional<double> beside_GBps;     // of a die that copies beside it
   bool beside_covered = true;            // these dies copied all the time
   std::uint64_t skipped_polls = 0;       // turns of polling loops left out, with their requests

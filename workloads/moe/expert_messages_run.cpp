@@ -15,17 +15,6 @@ namespace {
 
 constexpr std::uint64_t kSlot = 512;  // what slots of messages are a multiple of
 
-// What options of both studies ask of cores.
-void refuse_options_of_cores(const StudyContext& context) {
-  for (const char* name : {"cores", "payload", "variant", "real-polling", "check-hazards", "start-skew",
-                           "placement", "free-fetch", "completion", "no-shared-output", "shared-copies"}) {
-    if (!context.given.contains(name)) continue;
-    throw InputError(
-        fmt::format("--{}: needs cores that run kernels, and accelerator.kind is {}; allowed: ascend", name,
-                    context.machine.accelerator.kind));
-  }
-}
-
 // One exchange after another over all ranks of a machine.
 class MessagesRun final : public supernode::Driver {
  public:
@@ -246,6 +235,19 @@ class MessagesRun final : public supernode::Driver {
   std::vector<Time> ends_;
 };
 
+}  // namespace
+
+void refuse_options_of_cores(const StudyContext& context) {
+  for (const char* name :
+       {"cores", "payload", "variant", "real-polling", "check-hazards", "start-skew", "placement",
+        "free-fetch", "completion", "no-shared-output", "shared-copies", "across"}) {
+    if (!context.given.contains(name)) continue;
+    throw InputError(
+        fmt::format("--{}: needs cores that run kernels, and accelerator.kind is {}; allowed: ascend", name,
+                    context.machine.accelerator.kind));
+  }
+}
+
 std::vector<int> first_dies(int ranks, const hw::Topology& topology) {
   if (ranks > topology.dies())
     throw InputError(fmt::format("--ranks: {} do not fit; allowed: 1 to {}, the dies of the machine", ranks,
@@ -254,8 +256,6 @@ std::vector<int> first_dies(int ranks, const hw::Topology& topology) {
   std::iota(dies.begin(), dies.end(), 0);
   return dies;
 }
-
-}  // namespace
 
 DispatchReading measure_messages(const StudyContext& context, const DispatchCase& setting,
                                  ExchangeDirection direction, SimulatorCounts& counts, double progress_from,

@@ -34,6 +34,13 @@ constexpr std::array kDispatchFields{
           "mean from the first instruction of the first block to the last of the last"},
     Field{"bandwidth_GBps", FieldType::number,
           "top-k x batch (unlike ones: their mean) x hidden x element size over the mean", true},
+    Field{"rdma_MB", FieldType::number,
+          "that a rank writes over the RDMA plane, mean over ranks of the last iteration, with several "
+          "supernodes"},
+    Field{"rows_GBps", FieldType::number,
+          "as DeepEP counts in mode normal, over the mean: in one server rows that a rank gets, in several "
+          "rows "
+          "that it sends to servers, those of its own inside"},
     Field{"beside", FieldType::integer, "dies that copy meanwhile, with --beside"}.as_condition(),
     Field{"beside_GBps", FieldType::number, "that each of them copied to another one while the operator ran"},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
@@ -64,11 +71,16 @@ void add_kinds(Row& row, const DispatchCase& setting, const OperatorRows& rows, 
   row.set("token_ranks_us", sums[0] / counts[0]).set("expert_ranks_us", sums[1] / counts[1]);
 }
 
+std::string path_of(const StudyContext& context, const DispatchCase& setting) {
+  if (!context.machine.accelerator.has_cores()) return setting.normal ? "rows" : "messages";
+  return setting.relay ? "aiv-relay" : "aiv-direct";
+}
+
 Row to_row(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows, int ranks,
            const DispatchReading& reading, std::optional<double> free_fetch_us) {
   const Summary& chosen = chosen_time(rows, reading);
   Row row;
-  row.set("ranks", ranks).set("path", context.machine.accelerator.has_cores() ? "aiv-direct" : "messages");
+  row.set("ranks", ranks).set("path", path_of(context, setting));
   row.append(rows.more);
   if (setting.expert_ranks > 0) row.set("expert_ranks", setting.expert_ranks);
   row.set("batch", batch_of(reading)).set("latency_us", to_row(chosen));
@@ -81,6 +93,8 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
   row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.mean_batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
+  if (reading.counted_MB > 0) row.set("rows_GBps", reading.counted_MB / chosen.mean * 1e3);
+  if (reading.rdma_MB) row.set("rdma_MB", *reading.rdma_MB);
   if (setting.beside.dies > 0) row.set("beside", setting.beside.dies).set("beside_GBps", reading.beside_GBps);
   row.set("correct", reading.correct);
   Rows phases;
@@ -122,6 +136,13 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
     throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
   if (setting.beside.dies > 0 && !context.machine.accelerator.has_cores())
     throw InputError("--beside: copies by SDMA; allowed on machines with cores");
+  if (setting.normal && context.machine.accelerator.has_cores())
+    throw InputError(
+        "--mode normal: an exchange of GPUs; allowed on machines without cores, such as --machine dgx-h800");
+  if (setting.normal && context.given.contains("batch"))
+    throw InputError("--batch: --tokens says how many tokens a rank has in mode normal");
+  if (setting.normal && !setting.batches.empty())
+    throw InputError("--batches: all ranks have --tokens in mode normal");
   if (setting.beside.dies > 0 && sim::peers().several()) throw InputError("--beside: allowed in one process");
   if (!setting.batches.empty() && context.given.contains("batch"))
     throw InputError("--batch: --batches says how many tokens each rank has; allowed: one of both");

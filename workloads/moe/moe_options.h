@@ -40,6 +40,19 @@ struct MoeOptions {
           "to another node: another tenant's bulk copy (ub.qos)");
     visit("beside-volume", self.setting.beside.volume, Range{256_KiB, 1_GiB},
           "that each of them copies per iteration", Needs{"beside", {}});
+    visit(
+        "across", self.setting.relay, Either{"direct", "relay"},
+        "rows of a token to other supernodes: to each of its experts there, or once to the rank of the same "
+        "number, which forwards them, and on the way back adds them up");
+    visit("mode", self.setting.normal, Either{"low-latency", "normal"},
+          "DeepEP's exchange, on machines without cores: a message per token and expert, or the normal one: "
+          "a row "
+          "once to each server and once to each of its GPUs");
+    visit("tokens", self.setting.tokens, Range{1, 16384}, "per rank in mode normal",
+          Needs{"mode", {"normal"}});
+    visit("sms", self.setting.sms, Range{2, 4096},
+          "compute units that mode normal uses: half send, half receive, forward and add up",
+          Needs{"mode", {"normal"}});
     visit("free-fetch", self.free_fetch,
           "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }

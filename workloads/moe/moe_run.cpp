@@ -1,10 +1,14 @@
 #include "workloads/moe/moe_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "base/engine/peers.h"
+#include "base/text/error.h"
 #include "firmware/abi/dispatch_full_mesh.h"
+#include "firmware/abi/relay.h"
 #include "system/host/placement.h"
 
 namespace cm384::studies {
@@ -50,6 +54,29 @@ std::vector<int> sockets_of(bool wanted, const std::vector<int>& dies, const hw:
   return {sockets.begin(), sockets.end()};
 }
 
+// Throws InputError where there can be none.
+reference::DispatchCase with_relays(reference::DispatchCase made, const DispatchCase& setting,
+                                    const CombineCase* combine, const std::vector<int>& dies,
+                                    const hw::Topology& topology) {
+  if (!setting.relay) return made;
+  const int supernodes = topology.supernodes, each = setting.ranks / supernodes;
+  const auto refuse = [](const char* why) { throw InputError(fmt::format("--across relay: {}", why)); };
+  if (supernodes == 1) refuse("joins several supernodes; allowed: with --supernodes 2 or more");
+  if (supernodes > int{CM384_RELAY_SUPERNODES})
+    refuse("a rank has relays in at most 31 other supernodes; allowed: --supernodes 2 to 32");
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    if (setting.ranks % supernodes != 0 ||
+        topology.supernode_of(dies[static_cast<std::size_t>(rank)]) != rank / each)
+      refuse("as many consecutive ranks in each supernode; allowed: --placement linear");
+  }
+  if (setting.full_mesh) refuse("flags inside rows are for one supernode; allowed: --variant status");
+  if (made.placement.shared != 0) refuse("shared experts have no ranks; allowed: --shared-copies 0");
+  if (combine != nullptr && combine->completion != "flag")
+    refuse("sums tell by a flag; allowed: --completion flag");
+  made.relays = supernodes;
+  return made;
+}
+
 SessionOptions session_options(const DispatchCase& setting, const std::vector<int>& dies,
                                const hw::Topology& topology, bool sockets, std::string what,
                                double progress_from, double progress_to) {
@@ -87,7 +114,8 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
     : setting_(setting),
       seed_(context.seed),
       dies_(host::place_ranks(setting.placement, setting.ranks, context.machine.topology, context.seed)),
-      case_(make_moe_case(context.seed, setting)),
+      case_(with_relays(make_moe_case(context.seed, setting), setting, combine, dies_,
+                        context.machine.topology)),
       session_(context, session_options(setting, dies_, context.machine.topology, sockets, std::move(what),
                                         progress_from, progress_to)),
       cores_(session_.runtime().first_cores(setting_.cores)),
@@ -102,14 +130,17 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
 }
 
 DispatchReading MoeRun::dispatch(double from, double to) {
-  const int last_phase = setting_.full_mesh ? int{CM384_FULL_MESH_COPY} : int{CM384_DISPATCH_COPY};
+  const int last_phase = setting_.full_mesh ? int{CM384_FULL_MESH_COPY}
+                         : setting_.relay   ? int{CM384_DISPATCH_RELAY_COPY}
+                                            : int{CM384_DISPATCH_COPY};
   DispatchReading reading = measure(dispatched_, last_phase, from, to);
   if (reading.correct.has_value()) reading.digest = dispatched_.digest();
   return reading;
 }
 
 DispatchReading MoeRun::combine(double from, double to) {
-  return measure(*combined_, CM384_COMBINE_SUM, from, to);
+  return measure(*combined_, setting_.relay ? int{CM384_COMBINE_RELAY_SUM} : int{CM384_COMBINE_SUM}, from,
+                 to);
 }
 
 DispatchReading MoeRun::measure(const operators::Collective& what, int last_phase, double from, double to) {
@@ -123,6 +154,7 @@ DispatchReading MoeRun::measure(const operators::Collective& what, int last_phas
   for (int round = 0; round < rounds; ++round) {
     if (full()) what.spoil();
     if (round == setting_.warmup) session_.begin_counted();
+    const std::uint64_t by_rdma = bytes_by_rdma();
     if (beside_) beside_->enqueue();
     const auto launches = launch(what.tasks(), program, cores_, skew);
     if (!runtime.wait()) break;
@@ -135,6 +167,8 @@ DispatchReading MoeRun::measure(const operators::Collective& what, int last_phas
       begin = std::min(begin, record.task_start);
       end = std::max(end, record.task_end);
     }
+    if (session_.machine().has_rdma())
+      reading.rdma_MB = static_cast<double>(bytes_by_rdma() - by_rdma) / 1e6 / setting_.ranks;
     if (beside_) beside_->count(begin, end);
     if (full() && reading.first_difference.empty()) reading.first_difference = what.check();
   }
@@ -177,6 +211,13 @@ std::string MoeRun::difference_of_rows() const {
   std::string difference = dispatched_.check_rows();
   if (difference.empty()) difference = combined_->check();
   return difference;
+}
+
+std::uint64_t MoeRun::bytes_by_rdma() {
+  if (!session_.machine().has_rdma()) return 0;
+  std::uint64_t sum = 0;
+  for (const int die : dies_) sum += session_.machine().rdma_interface(die).counters().bytes_written;
+  return sim::peers().sum(sum);
 }
 
 std::uint64_t MoeRun::skipped_polls() {

@@ -65,6 +65,7 @@ class MoeRun {
  private:
   DispatchReading measure(const operators::Collective& what, int last_phase, double from, double to);
   std::uint64_t skipped_polls();
+  std::uint64_t bytes_by_rdma();  // written so far
 
   const DispatchCase& setting_;
   std::uint64_t seed_;

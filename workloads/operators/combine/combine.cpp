@@ -19,8 +19,7 @@ void Combine::place(RankMemory& memory) {
     const cm384_dispatch& from = dispatch_.arguments(rank);
     cm384_combine a = reference::combine_arguments(case_, rank);
     a.completion = setting_.atomic ? CM384_COMBINE_ATOMIC : CM384_COMBINE_FLAG;
-    if (!cm384_combine_fits(&a, static_cast<std::uint64_t>(dispatch_.cores())))
-      does_not_fit("combine", case_);
+    if (!fits(rank, a)) does_not_fit("combine", case_);
     a.triples = from.expand_triples;
     a.send_counts = from.send_counts;
     a.expert_ids = from.expert_ids;
@@ -29,7 +28,8 @@ void Combine::place(RankMemory& memory) {
       return own_memory.allocate(std::max<std::uint64_t>(bytes, 32));
     };
     const std::uint64_t own = std::uint64_t{a.batch} * a.hidden * 2;
-    tasks_.push_back({own_memory.die(), allocate(sizeof a)});
+    tasks_.push_back(
+        {own_memory.die(), allocate(case_.relays != 0 ? sizeof(cm384_combine_relay) : sizeof a)});
     a.scales = allocate(std::uint64_t{a.batch} * a.top_k * 4);
     a.expert_x = allocate(expert_bytes(case_, rank));
     a.x = allocate(own);
@@ -39,10 +39,27 @@ void Combine::place(RankMemory& memory) {
   }
 }
 
+cm384_combine_relay Combine::with_relays(int rank, const cm384_combine& a) const {
+  const cm384_dispatch& from = dispatch_.arguments(rank);
+  return {a, dispatch_.relay(rank), from.slots, 0, from.expert_copies, from.expert_slots};
+}
+
+bool Combine::fits(int rank, const cm384_combine& a) const {
+  const auto cores = static_cast<std::uint64_t>(dispatch_.cores());
+  if (case_.relays == 0) return cm384_combine_fits(&a, cores) != 0;
+  const cm384_combine_relay with = with_relays(rank, a);
+  return cm384_combine_relay_fits(&with, cores) != 0;
+}
+
 void Combine::fill(int rank) const {
   const cm384_combine& a = arguments(rank);
   const std::uint64_t row_bytes = std::uint64_t{a.hidden} * 2;
-  runtime_->put(tasks_[static_cast<std::size_t>(rank)].arguments, a);
+  const std::uint64_t arguments_at = tasks_[static_cast<std::size_t>(rank)].arguments;
+  if (case_.relays == 0) {
+    runtime_->put(arguments_at, a);
+  } else {
+    runtime_->put(arguments_at, with_relays(rank, a));
+  }
   runtime_->put(a.scales, std::span<const float>(reference_.scales(rank)));
   if (!dispatch_.full()) {
     runtime_->mark_payload(a.expert_x, expert_bytes(case_, rank));

@@ -30,7 +30,7 @@ class Combine final : public Collective {
   void place(RankMemory& memory) override;
   std::string check() const override;
   void spoil() const override;
-  const char* kernel() const override { return "combine"; }
+  const char* kernel() const override { return case_.relays != 0 ? "combine_relay" : "combine"; }
 
   const cm384_combine& arguments(int rank) const { return arguments_[static_cast<std::size_t>(rank)]; }
   // The rows that are summed are what these experts make of what dispatch delivers.
@@ -40,6 +40,9 @@ class Combine final : public Collective {
 
  private:
   void fill(int rank) const;
+  // Where the case has relays.
+  cm384_combine_relay with_relays(int rank, const cm384_combine& a) const;
+  bool fits(int rank, const cm384_combine& a) const;
 
   const Dispatch& dispatch_;
   const reference::DispatchCase& case_;

@@ -6,6 +6,7 @@
 
 #include "base/text/error.h"
 #include "firmware/abi/dispatch_full_mesh.h"
+#include "workloads/operators/dispatch/relays.h"
 
 namespace cm384::operators {
 
@@ -18,10 +19,9 @@ void does_not_fit(const char* what, const reference::DispatchCase& dispatch) {
 void Dispatch::place(RankMemory& memory) {
   runtime_ = &memory.front().runtime();
   for (std::size_t rank = 0; rank < memory.size(); ++rank) allocate(static_cast<int>(rank), memory[rank]);
-  for (const cm384_dispatch& a : arguments_) {
-    const auto cores = static_cast<std::uint64_t>(cores_);
-    if (!(case_.full_mesh ? cm384_full_mesh_fits(&a, cores) : cm384_dispatch_fits(&a, cores)))
-      does_not_fit("dispatch", case_);
+  if (case_.relays != 0) relays_ = place_relays(case_, memory);
+  for (int rank = 0; rank < case_.placement.ranks; ++rank) {
+    if (!fits(rank)) does_not_fit("dispatch", case_);
   }
   for (std::size_t rank = 0; rank < memory.size(); ++rank) {
     const int die = memory[rank].die();
@@ -32,6 +32,15 @@ void Dispatch::place(RankMemory& memory) {
     fill(static_cast<int>(rank));
   }
   if (full_) expected_.emplace(case_);
+}
+
+bool Dispatch::fits(int rank) const {
+  const cm384_dispatch& a = arguments(rank);
+  const auto cores = static_cast<std::uint64_t>(cores_);
+  if (case_.full_mesh) return cm384_full_mesh_fits(&a, cores) != 0;
+  if (relays_.empty()) return cm384_dispatch_fits(&a, cores) != 0;
+  const cm384_dispatch_relay with_relays{a, relay(rank)};
+  return cm384_dispatch_relay_fits(&with_relays, cores) != 0;
 }
 
 std::string Dispatch::check() const {
@@ -81,7 +90,7 @@ void Dispatch::allocate(int rank, host::DeviceMemory& memory) {
   const reference::DispatchSizes sizes = reference::dispatch_sizes(case_, rank, cores_);
   cm384_dispatch a = reference::dispatch_arguments(case_, rank);
   const auto table = [&](std::uint64_t bytes) { return memory.allocate(std::max<std::uint64_t>(bytes, 32)); };
-  tasks_.push_back({memory.die(), table(sizeof a)});
+  tasks_.push_back({memory.die(), table(case_.relays != 0 ? sizeof(cm384_dispatch_relay) : sizeof a)});
   a.x = table(sizes.x);
   a.expert_ids = table(sizes.expert_ids);
   a.expert_copies = table(sizes.expert_copies);
@@ -102,7 +111,12 @@ void Dispatch::allocate(int rank, host::DeviceMemory& memory) {
 
 void Dispatch::fill(int rank) const {
   const cm384_dispatch& a = arguments(rank);
-  runtime_->put(tasks_[static_cast<std::size_t>(rank)].arguments, a);
+  const std::uint64_t arguments_at = tasks_[static_cast<std::size_t>(rank)].arguments;
+  if (relays_.empty()) {
+    runtime_->put(arguments_at, a);
+  } else {
+    runtime_->put(arguments_at, cm384_dispatch_relay{a, relay(rank)});
+  }
   if (full_) {
     const std::size_t hidden = a.hidden;
     std::vector<std::uint16_t> x(a.batch * hidden);

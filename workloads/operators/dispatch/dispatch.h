@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "firmware/abi/dispatch.h"
+#include "firmware/abi/relay.h"
 #include "workloads/operators/collective.h"
 #include "workloads/operators/reference/dispatch_reference.h"
 
@@ -29,10 +30,14 @@ class Dispatch final : public Collective {
   std::string check_rows() const;
   // Of the rows, scales and triples that all ranks hold, 64-bit FNV-1a.
   std::uint64_t digest() const;
-  const char* kernel() const override { return case_.full_mesh ? "dispatch_full_mesh" : "dispatch"; }
+  const char* kernel() const override {
+    return case_.relays != 0 ? "dispatch_relay" : case_.full_mesh ? "dispatch_full_mesh" : "dispatch";
+  }
 
   const cm384_dispatch& arguments(int rank) const { return arguments_[static_cast<std::size_t>(rank)]; }
   const std::vector<cm384_peer>& windows() const { return windows_; }
+  // Where the case has relays.
+  const cm384_relay& relay(int rank) const { return relays_[static_cast<std::size_t>(rank)]; }
   const reference::DispatchCase& layer() const { return case_; }
   // In payload mode full, once it is placed.
   const reference::DispatchReference& expected() const { return *expected_; }
@@ -42,6 +47,7 @@ class Dispatch final : public Collective {
  private:
   void allocate(int rank, host::DeviceMemory& memory);
   void fill(int rank) const;
+  bool fits(int rank) const;
 
   const reference::DispatchCase& case_;
   int cores_;
@@ -49,6 +55,7 @@ class Dispatch final : public Collective {
   host::Runtime* runtime_ = nullptr;
   std::vector<cm384_dispatch> arguments_;
   std::vector<cm384_peer> windows_;
+  std::vector<cm384_relay> relays_;  // by rank; empty: none
   std::optional<reference::DispatchReference> expected_;
 };
 

@@ -80,14 +80,36 @@ void CombineReference::shared_row(int rank, int token, std::span<std::uint16_t> 
   shared.make_row(rank, token, out);
 }
 
+void CombineReference::add_product(const ArrivedRow& arrived, float weight, std::span<float> sum) const {
+  std::vector<std::uint16_t> row(sum.size());
+  expert_row(arrived, row);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += from_bf16(row[i]) * weight;
+}
+
 void CombineReference::combined_row(int rank, int token, std::span<std::uint16_t> out) const {
   const std::vector<float> weights = scales(rank);
   std::vector<float> sum(index(case_.hidden), 0.0f);
   std::vector<std::uint16_t> row(index(case_.hidden));
+  const int each = case_.relays == 0 ? case_.placement.ranks : case_.placement.ranks / case_.relays;
+  const auto supernode_of = [&](int k) {
+    const std::int32_t expert = case_.expert_ids[index(rank)][index(token * case_.top_k + k)];
+    return static_cast<int>(case_.placement.slot_of(expert, rank).rank) / each;
+  };
+  std::vector<bool> brought(index(case_.top_k));  // by a relay's sum
   for (int k = 0; k < case_.top_k; ++k) {
-    expert_row({rank, token, k}, row);
-    const float weight = weights[index(token * case_.top_k + k)];
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += from_bf16(row[i]) * weight;
+    if (brought[index(k)]) continue;
+    const int supernode = supernode_of(k);
+    if (supernode == rank / each) {
+      add_product({rank, token, k}, weights[index(token * case_.top_k + k)], sum);
+      continue;
+    }
+    std::vector<float> relayed(sum.size(), 0.0f);
+    for (int other = k; other < case_.top_k; ++other) {
+      if (supernode_of(other) != supernode) continue;
+      add_product({rank, token, other}, weights[index(token * case_.top_k + other)], relayed);
+      brought[index(other)] = true;
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += from_bf16(to_bf16(relayed[i]));
   }
   const auto add = [&] {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += from_bf16(row[i]);

@@ -2,7 +2,9 @@
 //
 // Rounding: an expert's output is BF16; a product with its weight, and the sum after each product, are
 // rounded to FP32 (nearest even, nothing fused), in the order k = 0, 1, ...; then the shared expert's rows
-// are added with weight 1; the sum is rounded once to BF16, nearest even.
+// are added with weight 1; the sum is rounded once to BF16, nearest even. With relays the rows of each other
+// supernode are added up like this first, and that sum, rounded to BF16, stands in place of the first of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +52,8 @@ class CombineReference {
   std::string compare(int rank, std::span<const std::uint16_t> x) const;
 
  private:
+  void add_product(const ArrivedRow& row, float weight, std::span<float> sum) const;
+
   const DispatchCase& case_;
   bool shared_output_;
   ExpertOutput experts_;  // empty: the stand-in

@@ -24,6 +24,7 @@ struct DispatchCase {
   bool full_mesh = false;  // kernel dispatch_full_mesh instead of dispatch: other windows, the same outputs
   std::int64_t trace_rows = 0;  // of the recorded routing that expert_ids were taken from; 0: generated
   std::vector<int> batches{};   // tokens of each rank, where they are unlike; empty: batch
+  int relays = 0;  // supernodes that reach each other by relays (firmware/abi/relay.h); 0: by themselves
   std::optional<Draw> drawn{};  // tokens and weights of networks are real numbers, rounded; none: even bits
 
   int tokens_of(int rank) const { return batches.empty() ? batch : batches[static_cast<std::size_t>(rank)]; }
