@@ -33,6 +33,12 @@ struct GqaWorkspace {
   uint64_t scores, probabilities, products;
 };
 
+// What kernel `gqa_sinks` takes (cm384_gqa_sinks).
+struct GqaWithSinks : cm384_gqa {
+  uint64_t sinks;
+};
+static_assert(sizeof(GqaWithSinks) == sizeof(cm384_gqa_sinks));
+
 template <uint32_t kHead>
 struct GqaForm {
   using Arguments = cm384_gqa;
@@ -70,5 +76,16 @@ struct GqaForm {
     const uint32_t group = a.heads / a.kv_heads, within = row % CM384_GQA_ROWS(a);
     if (within >= group) return 0;
     return group - within < 8 ? group - within : 8;
+  }
+};
+
+template <uint32_t kHead>
+struct GqaSinksForm : GqaForm<kHead> {
+  using Arguments = GqaWithSinks;
+
+  static CM384_INLINE uint64_t Sinks(const Arguments& a, const GqaItem& item) {
+    if (item.split != 0) return 0;
+    const uint32_t sets = a.kv_heads / a.together, set = item.pair % sets;
+    return a.sinks + static_cast<uint64_t>(set) * CM384_GQA_TILE_ROWS(a) * 4;
   }
 };

@@ -7,6 +7,8 @@
 // Enters(a, item), whether it sees the others alone of an item that its window begins in; kSplits, whether a
 // task may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all;
 // Rows(a) of a tile, kPieceRows of half of them that are added at a time if there are more than kWholeRows;
+// and perhaps Sinks(a, item), where a float for each row of the tile is that the task's softmax counts as a
+// score; 0: none, as of all parts of a task's keys but one;
 // kTurns, places of scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a),
 // Products(a); Result(a, item, row, column), where elements of a row go, Pitch(a) from one row to the next,
 // and ResultRows(a, item, row), how many there are from this one on.
@@ -46,6 +48,7 @@ class OnlineSoftmax {
     }
     row_ = take(kRepeatBytes);
     factor_ = take(kRepeatBytes);
+    if constexpr (kHasSinks) take(kRepeatBytes);  // behind factor_
     if constexpr (Form::kCausal) {
       mask_ = take(rows_ * a.block_tokens * 4);
       PlaceMask();
@@ -81,6 +84,7 @@ class OnlineSoftmax {
   static constexpr bool kHasWindow = requires(const Arguments& a, const Item& item) {
     Form::Enters(a, item);
   };
+  static constexpr bool kHasSinks = requires(const Arguments& a, const Item& item) { Form::Sinks(a, item); };
   static constexpr uint32_t kMostPieces = 6;
   static constexpr uint32_t kRepeatBytes = 256;  // a value a row
 
@@ -177,6 +181,7 @@ class OnlineSoftmax {
              GlobalAt<float>(space_.scores + i % Form::kTurns * Form::Scores(a_) +
                              static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 4),
              rows_ * a_.block_tokens);
+    if constexpr (kHasSinks) LoadSinks(item);
     SetFlag<HardEvent::MTE2_V>(0);
     WaitFlag<HardEvent::MTE2_V>(0);
     PipeBarrier<PIPE_V>();
@@ -202,7 +207,11 @@ class OnlineSoftmax {
         },
         [](const Vector& to, const Vector& x, const Vector& y, int n) { Max(to, x, y, n); });
     if (item.first) {
-      Adds(maximum, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        TakeMaximum(item, maximum, row);
+      } else {
+        Adds(maximum, row, 0.0f, count);
+      }
     } else {
       Max(row, maximum, row, count);
       PipeBarrier<PIPE_V>();
@@ -234,7 +243,11 @@ class OnlineSoftmax {
         },
         [](const Vector& to, const Vector& x, const Vector& y, int n) { Add(to, x, y, n); });
     if (item.first) {
-      Adds(total, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        TakeTotal(item, total, row, maximum);
+      } else {
+        Adds(total, row, 0.0f, count);
+      }
     } else {
       Mul(total, total, factor, count);
       PipeBarrier<PIPE_V>();
@@ -256,6 +269,35 @@ class OnlineSoftmax {
     }
     CrossCoreSetFlag<2, PIPE_MTE3>(kProbabilitiesReady);
     PipeBarrier<PIPE_V>();
+  }
+
+  // With the scores of a task's first keys, before which the softmax of the task before has read its own.
+  CM384_INLINE void LoadSinks(const Item& item) const {
+    using namespace AscendC;
+    if (!HasSinks(item)) return;
+    DataCopy(Sinks(), GlobalAt<float>(Form::Sinks(a_, item) + static_cast<uint64_t>(sub_) * rows_ * 4),
+             rows_);
+  }
+  CM384_INLINE bool HasSinks(const Item& item) const { return item.first && Form::Sinks(a_, item) != 0; }
+  CM384_INLINE Vector Sinks() const { return At(factor_ + kRepeatBytes, rows_); }
+
+  // Of a task's first keys, and of its sinks.
+  CM384_INLINE void TakeMaximum(const Item& item, const Vector& maximum, const Vector& row) const {
+    using namespace AscendC;
+    const auto count = static_cast<int>(rows_);
+    if (HasSinks(item)) return Max(maximum, row, Sinks(), count);
+    Adds(maximum, row, 0.0f, count);
+  }
+  CM384_INLINE void TakeTotal(const Item& item, const Vector& total, const Vector& row,
+                              const Vector& maximum) const {
+    using namespace AscendC;
+    const auto count = static_cast<int>(rows_);
+    if (!HasSinks(item)) return Adds(total, row, 0.0f, count);
+    Sub(Sinks(), Sinks(), maximum, count);
+    PipeBarrier<PIPE_V>();
+    Exp(Sinks(), Sinks(), count);
+    PipeBarrier<PIPE_V>();
+    Add(total, row, Sinks(), count);
   }
 
   static CM384_INLINE uint64_t Width(uint32_t left) { return left < 64 ? left : 64; }
