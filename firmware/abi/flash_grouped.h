@@ -1,7 +1,9 @@
 /* Arguments of kernel `flash_grouped`: attention of a prefill as flash_attention.h has it, over keys and
  * values that groups of query heads share, and with a window: token t of a sequence sees tokens up to t, of
  * these the last `window`. Kernel `flash_full` has the same arguments, but no window and no mask: each token
- * sees all of its sequence. Queries, keys and values of a head have `width` elements. Plain C.
+ * sees all of its sequence. Queries, keys and values of a head have `width` elements. Kernel `flash_sinks`:
+ * flash_grouped where every head has a score of its own, which a softmax counts beside those of tokens,
+ * without a value. Plain C.
  */
 #ifndef CM384_ABI_FLASH_GROUPED_H
 #define CM384_ABI_FLASH_GROUPED_H
@@ -20,6 +22,11 @@ struct cm384_flash_grouped {
   uint32_t cached; /* tokens of each sequence, a multiple of CM384_FLASH_TILE, fewer than `length` */
   uint32_t width;  /* 64 or 128 */
   uint32_t window; /* a multiple of CM384_FLASH_TILE; 0: all */
+};
+
+struct cm384_flash_sinks {
+  struct cm384_flash_grouped plain;
+  uint64_t sinks; /* GM: float, of each head once for each query of a tile */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* Arguments of kernel `flash_ragged`: causal attention of a prefill as flash_attention.h has it, over prompts
  * of any lengths, which stand one behind the other. Each query head has keys and values of its own (MLA), or
- * groups of them share some. Plain C.
+ * groups of them share some. Kernel `flash_ragged_sinks`: of these with sinks, as flash_grouped.h has them.
+ * Plain C.
  *
  * A task is a tile of queries and a head; the host puts the tiles with the most keys first.
  */
@@ -27,6 +28,11 @@ struct cm384_flash_ragged {
   uint32_t key;          /* elements: 64 or 128, a value has as many; or 192, a value has 128 */
   uint32_t block_tokens; /* keys of a work item: 128, 256 or 512 */
   float scale;
+};
+
+struct cm384_flash_ragged_sinks {
+  struct cm384_flash_ragged plain;
+  uint64_t sinks; /* GM: float, of each head once for each query of a tile */
 };
 
 #endif

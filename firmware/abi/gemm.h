@@ -13,8 +13,15 @@
 
 #include <stdint.h>
 
-/* BF16_PARTS: BF16 whose C stays FP32. */
-enum cm384_gemm_type { CM384_GEMM_INT8 = 0, CM384_GEMM_BF16 = 1, CM384_GEMM_BF16_PARTS = 2 };
+/* BF16_PARTS: BF16 whose C stays FP32. INT4: B has 4 bits an element, two in a byte, the low half first; a
+ * row x of A in INT8 stands there as two rows of 4 bits, x = 16 * first + second + 8, so that the products of
+ * both are of 4 bits (kernel `ffn_w4a8`). Rows that are counted are those of C. */
+enum cm384_gemm_type {
+  CM384_GEMM_INT8 = 0,
+  CM384_GEMM_BF16 = 1,
+  CM384_GEMM_BF16_PARTS = 2,
+  CM384_GEMM_INT4 = 3
+};
 
 /* How the work is cut. Bytes of k count along rows of A and B. */
 struct cm384_gemm_tiling {

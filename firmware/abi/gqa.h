@@ -6,7 +6,8 @@
  * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of a tile's rows each: online
  * softmax and the running sum. A tile is the query heads of some KV heads, those of each padded to 16 rows.
  * Work items are (sequence, query, KV heads, split); with more than one split the AIVs combine the partial
- * results at the end.
+ * results at the end. Kernel `gqa_sinks`: the same where every head has a score of its own, which a softmax
+ * counts beside those of tokens, without a value.
  */
 #ifndef CM384_ABI_GQA_H
 #define CM384_ABI_GQA_H
@@ -37,6 +38,11 @@ struct cm384_gqa {
   uint32_t window;       /* last tokens that a query sees; 0: all */
   float scale;
   uint32_t reserved;
+};
+
+struct cm384_gqa_sinks {
+  struct cm384_gqa plain;
+  uint64_t sinks; /* GM: float for each row of a tile, padding too; one tile of a query behind the other */
 };
 
 /* Rows of a KV head, of a tile; its tasks before they are split. */

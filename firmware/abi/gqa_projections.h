@@ -5,7 +5,8 @@
  *
  * Prolog: x' = norm(x); queries, keys and values = x' * qkv, heads side by side; rope of queries and keys;
  * keys and values of the tokens to their slots of the cache. norm and rope as in mla_prolog.h, rope over the
- * whole head. Output: out = attention * o.
+ * whole head. Kernel `gqa_prolog_normed`: each head's query and key is normed before its rope. Output: out =
+ * attention * o.
  */
 #ifndef CM384_ABI_GQA_PROJECTIONS_H
 #define CM384_ABI_GQA_PROJECTIONS_H
@@ -26,6 +27,11 @@ struct cm384_gqa_prolog {
   uint32_t heads_at_once; /* that an AIV rotates at a time, a divisor of heads */
   float epsilon;
   uint32_t reserved;
+};
+
+struct cm384_gqa_prolog_normed {
+  struct cm384_gqa_prolog plain;
+  uint64_t gamma_q, gamma_k; /* GM: width */
 };
 
 struct cm384_gqa_output {

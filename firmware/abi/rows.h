@@ -1,6 +1,6 @@
 /* Arguments of the kernels that work on rows of a matrix one by one: `add`, `add_rms_norm`, `quantise_rows`,
- * `quantise_tiles`, `swiglu_rows`, `softmax`, `sort_rows`. Plain C. Values are BF16 and computed in FP32,
- * unless a line says otherwise.
+ * `quantise_tiles`, `head_norm_rows`, `swiglu_rows`, `softmax`, `sort_rows`. Plain C. Values are BF16 and
+ * computed in FP32, unless a line says otherwise.
  *
  *   add            out0 = in0 + in1
  *   add_rms_norm   out1 = in0 + in1; out0 = out1 / sqrt(mean(out1^2) + epsilon) * in2, one row of gamma; the
@@ -11,6 +11,8 @@
  * exp(in0 - max) / sum(exp(in0 - max)); floats, not BF16
  *
  *   quantise_tiles  the same, several rows at a time, where they are short
+ *
+ *   head_norm_rows  out0 = in0 / sqrt(mean(in0^2) + epsilon) * in2, one row of gamma; rows of 64 or 128
  *
  *   sort_rows      out0 = each row of in0 by value, largest first, equals as they stood; floats. out1 =
  *   the columns they stood in, uint32_t. in1, in2: room for 8 B an element. Rows of any width; in0 is no
@@ -32,8 +34,9 @@ struct cm384_rows {
   uint64_t out[2]; /* GM, rows dense */
   uint32_t rows;   /* of the matrix */
   uint32_t width;  /* elements of a row of out0, a multiple of 64 */
-  uint32_t chunk;  /* elements in the UBuffer at a time, a multiple of 64: of `add`, `softmax`, and
-                      `sort_rows`; of `quantise_tiles` whole rows, 8, 16, ... 248 of them */
+  uint32_t
+      chunk; /* elements in the UBuffer at a time, a multiple of 64: of `add`, `softmax`, and
+                `sort_rows`; of `quantise_tiles` and `head_norm_rows` whole rows, 8, 16, ... 248 of them */
   uint32_t
       buffers; /* each way, 1 or 2: with 2 the next copy in and the last copy out overlap the vector unit */
   uint32_t flags;

@@ -19,7 +19,7 @@ class CubeGemm {
   CubeGemm(const cm384_gemm& a, uint32_t block, uint32_t blocks)
       : a_(a),
         t_(a.tiling),
-        row_bytes_(a.k * static_cast<uint32_t>(sizeof(T))),
+        row_bytes_(a.k * static_cast<uint32_t>(sizeof(T)) / AscendC::kPacked<T>),
         a_bytes_(RoundUp(t_.tile_m, 16) * t_.l1_k),
         slot_bytes_(a_bytes_ + RoundUp(t_.tile_n, 16) * t_.l1_k),
         c_bytes_(RoundUp(t_.tile_m, 16) * t_.part_n * 4),
@@ -40,7 +40,7 @@ class CubeGemm {
     for (uint32_t b = 0; b < 2; ++b) WaitFlag<HardEvent::M_MTE1>(static_cast<int>(b));
     for (uint32_t c = 0; c < t_.places; ++c) WaitFlag<HardEvent::FIX_M>(static_cast<int>(c));
     // What the vector cores have freed last and nobody took.
-    if constexpr (is_same_v<T, int8_t>) {
+    if constexpr (kSums) {
       for (uint32_t s = 0; s < 2 && s < tiles_; ++s)
         CrossCoreWaitFlag(static_cast<uint16_t>(kWorkspaceFree + s));
     }
@@ -48,6 +48,8 @@ class CubeGemm {
 
  private:
   static constexpr uint32_t kHalf = 32 * 1024;  // L0A and L0B have two buffers each
+  // S32 that the vector cores take.
+  static constexpr bool kSums = AscendC::is_same_v<T, int8_t> || AscendC::is_same_v<T, int4b_t>;
 
   // The next piece of k of the tile that is loaded to the next buffer of L1.
   void LoadPiece() {
@@ -138,7 +140,7 @@ class CubeGemm {
     MmadParams p;
     p.m = static_cast<uint16_t>(tile.rows);
     p.n = static_cast<uint16_t>(part.columns);
-    p.k = static_cast<uint16_t>(bytes / sizeof(T));
+    p.k = static_cast<uint16_t>(bytes / sizeof(T) * kPacked<T>);
     p.cmatrixInitVal = first;
     Mmad<T>(static_cast<uint32_t>(part.place) * c_bytes_, b * kHalf, b * kHalf, p);
     SetFlag<HardEvent::M_MTE1>(static_cast<int>(b));
@@ -149,7 +151,7 @@ class CubeGemm {
     const uint32_t l0c = static_cast<uint32_t>(part.place) * c_bytes_;
     SetFlag<HardEvent::M_FIX>(part.place);
     WaitFlag<HardEvent::M_FIX>(part.place);
-    if constexpr (is_same_v<T, int8_t>) {
+    if constexpr (kSums) {
       const uint32_t slot = static_cast<uint32_t>(tiles_ & 1), pitch = CM384_GEMM_PITCH(t_.tile_n) * 4;
       if (first && tiles_ >= 2) CrossCoreWaitFlag(static_cast<uint16_t>(kWorkspaceFree + slot));
       Fixpipe<CM384_FIX_KEEP>(workspace_ + slot * static_cast<uint64_t>(t_.tile_m) * pitch + part.column * 4,
@@ -172,7 +174,7 @@ class CubeGemm {
   const cm384_gemm_tiling& t_;
   const uint32_t row_bytes_, a_bytes_, slot_bytes_, c_bytes_;
   const uint64_t workspace_;
-  TileWalker compute_, load_;
+  TilesOf<AscendC::kPacked<T>> compute_, load_;
   Tile loaded_;  // the tile that is loaded
   bool loading_;
   uint32_t load_k_ = 0;  // bytes of k loaded of it

@@ -74,6 +74,21 @@ struct GroupedForm {
   }
 };
 
+// What kernel `flash_sinks` takes (cm384_flash_sinks).
+struct GroupedWithSinks : cm384_flash_grouped {
+  uint64_t sinks;
+};
+static_assert(sizeof(GroupedWithSinks) == sizeof(cm384_flash_sinks));
+
+template <uint32_t kHead>
+struct SinksForm : GroupedForm<kHead> {
+  using Arguments = GroupedWithSinks;
+
+  static CM384_INLINE uint64_t Sinks(const Arguments& a, const FlashItem& item) {
+    return a.sinks + item.head * (CM384_FLASH_TILE * 4ull);
+  }
+};
+
 // Without a causal mask: each query sees all keys of its sequence.
 template <uint32_t kHead>
 struct FullForm : GroupedForm<kHead> {
@@ -83,14 +98,14 @@ struct FullForm : GroupedForm<kHead> {
 
 // A core's part.
 template <class Form>
-[[gnu::noinline]] static void RunGrouped(const cm384_flash_grouped& a, uint32_t block, uint32_t blocks) {
+[[gnu::noinline]] static void RunGrouped(const typename Form::Arguments& a, uint32_t block, uint32_t blocks) {
   if (ASCEND_IS_AIC) return FlashCube<Form>(a, block, blocks).Run();
   FlashSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(AscendC::GetSubBlockIdx())).Run();
 }
 
 template <template <uint32_t> class Form>
 CM384_INLINE void GroupedMain(GM_ADDR address) {
-  const auto& a = *reinterpret_cast<const cm384_flash_grouped*>(address);
+  const auto& a = *reinterpret_cast<const typename Form<64>::Arguments*>(address);
   const auto block = static_cast<uint32_t>(AscendC::GetBlockIdx());
   const auto blocks = static_cast<uint32_t>(AscendC::GetBlockNum());
   if (a.width == 64) {

@@ -33,6 +33,12 @@ struct GqaWorkspace {
   uint64_t scores, probabilities, products;
 };
 
+// What kernel `gqa_sinks` takes (cm384_gqa_sinks).
+struct GqaWithSinks : cm384_gqa {
+  uint64_t sinks;
+};
+static_assert(sizeof(GqaWithSinks) == sizeof(cm384_gqa_sinks));
+
 template <uint32_t kHead>
 struct GqaForm {
   using Arguments = cm384_gqa;
@@ -42,7 +48,6 @@ struct GqaForm {
   using Pair = GqaPair;
   // A piece has no rows of two KV heads, between which there may be padding.
   static constexpr uint32_t kWidth = kHead, kWholeRows = 8, kPieceRows = 8, kTurns = CM384_GQA_TURNS;
-  static constexpr bool kCausal = false, kSplits = true;
 
   static CM384_INLINE uint32_t Rows(const cm384_gqa& a) { return CM384_GQA_TILE_ROWS(a); }
   static CM384_INLINE uint64_t Scores(const cm384_gqa& a) { return CM384_GQA_SCORES(a); }
@@ -70,5 +75,16 @@ struct GqaForm {
     const uint32_t group = a.heads / a.kv_heads, within = row % CM384_GQA_ROWS(a);
     if (within >= group) return 0;
     return group - within < 8 ? group - within : 8;
+  }
+};
+
+template <uint32_t kHead>
+struct GqaSinksForm : GqaForm<kHead> {
+  using Arguments = GqaWithSinks;
+
+  static CM384_INLINE uint64_t Sinks(const Arguments& a, const GqaItem& item) {
+    if (item.split != 0) return 0;
+    const uint32_t sets = a.kv_heads / a.together, set = item.pair % sets;
+    return a.sinks + static_cast<uint64_t>(set) * CM384_GQA_TILE_ROWS(a) * 4;
   }
 };

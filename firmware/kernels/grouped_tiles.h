@@ -10,10 +10,12 @@ struct Tile {
   uint32_t column, columns;  // of the group's C
 };
 
-class TileWalker {
+// `kRows`: of A for each row that is counted.
+template <uint32_t kRows>
+class TilesOf {
  public:
   // Block `block` of `blocks` takes every `blocks`-th tile.
-  TileWalker(const cm384_gemm& a, uint32_t block, uint32_t blocks)
+  TilesOf(const cm384_gemm& a, uint32_t block, uint32_t blocks)
       : group_rows_(reinterpret_cast<const uint32_t*>(a.group_rows)),
         words_(a.group_row_words),
         groups_(a.groups),
@@ -32,7 +34,7 @@ class TileWalker {
   bool next(Tile& tile) {
     while (group_ < groups_ && index_ >= rows_ * columns_) {
       index_ -= rows_ * columns_;
-      if (!apart_) first_row_ += group_rows_[group_ * words_];
+      if (!apart_) first_row_ += kRows * group_rows_[group_ * words_];
       if (++group_ < groups_) enter();
     }
     if (group_ >= groups_) return false;
@@ -42,7 +44,7 @@ class TileWalker {
     const uint32_t column = within / height, row = band * band_ + (within - column * height);
     tile.group = group_;
     tile.row = first_row_ + row * tile_m_;
-    tile.rows = part(group_rows_[group_ * words_], row * tile_m_, tile_m_);
+    tile.rows = part(kRows * group_rows_[group_ * words_], row * tile_m_, tile_m_);
     tile.column = column * tile_n_;
     tile.columns = part(n_, column * tile_n_, tile_n_);
     index_ += step_;
@@ -53,7 +55,7 @@ class TileWalker {
   static uint32_t part(uint32_t total, uint32_t from, uint32_t most) {
     return total - from < most ? total - from : most;
   }
-  void enter() { rows_ = (group_rows_[group_ * words_] + tile_m_ - 1) / tile_m_; }
+  void enter() { rows_ = (kRows * group_rows_[group_ * words_] + tile_m_ - 1) / tile_m_; }
 
   const uint32_t* group_rows_;
   uint32_t words_;  // from one group's to the next's
@@ -67,3 +69,5 @@ class TileWalker {
   uint32_t rows_ = 0;       // tiles of m of the group
   uint32_t first_row_ = 0;  // of the group
 };
+
+using TileWalker = TilesOf<1>;

@@ -11,7 +11,6 @@ struct MlaForm {
   using Workspace = MlaWorkspace;
   using Pair = MlaPair;
   static constexpr uint32_t kWidth = CM384_MLA_LATENT, kWholeRows = 32, kPieceRows = 16, kTurns = 2;
-  static constexpr bool kCausal = false, kSplits = true;
 
   static CM384_INLINE uint32_t Rows(const cm384_mla& a) { return a.heads; }
   static CM384_INLINE uint64_t Scores(const cm384_mla& a) { return CM384_MLA_SCORES(a); }

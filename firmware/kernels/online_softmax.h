@@ -1,12 +1,12 @@
-// A vector core's part of attention by blocks of keys (`mla`, `gqa`, `flash_attention`): for half of the rows
-// of queries the online softmax of item i, then the running sum with the products of item i - 2, which are
-// out before the scores of item i: it never waits for them.
+// A vector core's part of decode attention by blocks of keys (`mla`, `gqa`): for half of the rows of queries
+// the online softmax of item i, then the running sum with the products of item i - 2, which are out before
+// the scores of item i: it never waits for them.
 //
 // `Form` says what the kernel is: Arguments, Item, Walker and Workspace; kWidth, elements of a row of the
-// result; kCausal, whether row r of a tile sees keys 0 .. r of its last item alone, and perhaps then
-// Enters(a, item), whether it sees the others alone of an item that its window begins in; kSplits, whether a
-// task may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all;
-// Rows(a) of a tile, kPieceRows of half of them that are added at a time if there are more than kWholeRows;
+// result; Part(a, item), the first row among all of a task, which may be a part of the keys
+// (Arguments::splits); Rows(a) of a tile, kPieceRows of half of them that are added at a time if there are
+// more than kWholeRows; and perhaps Sinks(a, item), where a float for each row of the tile is that the task's
+// softmax counts as a score; 0: none, as of all parts of a task's keys but one;
 // kTurns, places of scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a),
 // Products(a); Result(a, item, row, column), where elements of a row go, Pitch(a) from one row to the next,
 // and ResultRows(a, item, row), how many there are from this one on.
@@ -46,14 +46,7 @@ class OnlineSoftmax {
     }
     row_ = take(kRepeatBytes);
     factor_ = take(kRepeatBytes);
-    if constexpr (Form::kCausal) {
-      mask_ = take(rows_ * a.block_tokens * 4);
-      PlaceMask();
-      if constexpr (kHasWindow) {
-        take(rows_ * a.block_tokens * 4);  // behind the mask
-        PlaceBehind();
-      }
-    }
+    if constexpr (kHasSinks) take(kRepeatBytes);  // behind factor_
     PlacePieces(next);
   }
 
@@ -76,38 +69,9 @@ class OnlineSoftmax {
 
  private:
   static constexpr uint32_t kColumns = Form::kWidth < 128 ? Form::kWidth : 128;  // of a row, a piece
-  // Finite: a row may see no key of the block at all.
-  static constexpr float kUnseen = -1e30f;
-  static constexpr bool kHasWindow = requires(const Arguments& a, const Item& item) {
-    Form::Enters(a, item);
-  };
+  static constexpr bool kHasSinks = requires(const Arguments& a, const Item& item) { Form::Sinks(a, item); };
   static constexpr uint32_t kMostPieces = 6;
   static constexpr uint32_t kRepeatBytes = 256;  // a value a row
-
-  // Row r of the tile sees keys 0 .. r of its last block.
-  void PlaceMask() {
-    using namespace AscendC;
-    Duplicate(At(mask_, rows_ * a_.block_tokens), -__builtin_inff(),
-              static_cast<int>(rows_ * a_.block_tokens));
-    PipeBarrier<PIPE_V>();
-    for (uint32_t row = 0; row < rows_; ++row)
-      Duplicate(At(mask_ + row * a_.block_tokens * 4, a_.block_tokens), 0.0f,
-                static_cast<int>(sub_ * rows_ + row + 1));
-    PipeBarrier<PIPE_V>();
-  }
-
-  CM384_INLINE uint32_t Behind() const { return mask_ + rows_ * a_.block_tokens * 4; }
-  // Row r of the tile sees keys behind r of the block that its window begins in: those that the mask leaves
-  // out.
-  void PlaceBehind() {
-    using namespace AscendC;
-    Duplicate(At(Behind(), rows_ * a_.block_tokens), 0.0f, static_cast<int>(rows_ * a_.block_tokens));
-    PipeBarrier<PIPE_V>();
-    for (uint32_t row = 0; row < rows_; ++row)
-      Duplicate(At(Behind() + row * a_.block_tokens * 4, a_.block_tokens), kUnseen,
-                static_cast<int>(sub_ * rows_ + row + 1));
-    PipeBarrier<PIPE_V>();
-  }
 
   // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty
   // while products are added: its second half as soon as the probabilities have shrunk to the first half, and
@@ -116,7 +80,7 @@ class OnlineSoftmax {
     const uint32_t bytes = piece_rows_ * kColumns * 4, half = rows_ * a_.block_tokens * 2;
     uint32_t most = Form::kWidth / kColumns * ((rows_ + piece_rows_ - 1) / piece_rows_);
     if (most > kMostPieces) most = kMostPieces;
-    if constexpr (Form::kWidth <= kColumns && Form::kSplits) most = most < 2 ? 2 : most;
+    if constexpr (Form::kWidth <= kColumns) most = most < 2 ? 2 : most;
     for (; buffers_ < most && next + bytes <= AscendC::kUBufferBytes; next += bytes)
       piece_[buffers_++] = next;
     if (buffers_ < 2) AscendC::Abort("attention: the rows do not fit the UBuffer");
@@ -177,24 +141,12 @@ class OnlineSoftmax {
              GlobalAt<float>(space_.scores + i % Form::kTurns * Form::Scores(a_) +
                              static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 4),
              rows_ * a_.block_tokens);
+    if constexpr (kHasSinks) LoadSinks(item);
     SetFlag<HardEvent::MTE2_V>(0);
     WaitFlag<HardEvent::MTE2_V>(0);
     PipeBarrier<PIPE_V>();
     Muls(scores, scores, a_.scale, static_cast<int>(rows_ * a_.block_tokens));
     PipeBarrier<PIPE_V>();
-    if constexpr (Form::kCausal) {
-      if (item.last) {
-        Add(scores, scores, At(mask_, rows_ * a_.block_tokens), static_cast<int>(rows_ * a_.block_tokens));
-        PipeBarrier<PIPE_V>();
-      }
-      if constexpr (kHasWindow) {
-        if (Form::Enters(a_, item)) {
-          Add(scores, scores, At(Behind(), rows_ * a_.block_tokens),
-              static_cast<int>(rows_ * a_.block_tokens));
-          PipeBarrier<PIPE_V>();
-        }
-      }
-    }
     ReduceRows(
         row, scores, item.count,
         [](const Vector& to, const Vector& from, int repeats, int mask, int pitch) {
@@ -202,7 +154,11 @@ class OnlineSoftmax {
         },
         [](const Vector& to, const Vector& x, const Vector& y, int n) { Max(to, x, y, n); });
     if (item.first) {
-      Adds(maximum, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        TakeMaximum(item, maximum, row);
+      } else {
+        Adds(maximum, row, 0.0f, count);
+      }
     } else {
       Max(row, maximum, row, count);
       PipeBarrier<PIPE_V>();
@@ -234,7 +190,11 @@ class OnlineSoftmax {
         },
         [](const Vector& to, const Vector& x, const Vector& y, int n) { Add(to, x, y, n); });
     if (item.first) {
-      Adds(total, row, 0.0f, count);
+      if constexpr (kHasSinks) {
+        TakeTotal(item, total, row, maximum);
+      } else {
+        Adds(total, row, 0.0f, count);
+      }
     } else {
       Mul(total, total, factor, count);
       PipeBarrier<PIPE_V>();
@@ -256,6 +216,35 @@ class OnlineSoftmax {
     }
     CrossCoreSetFlag<2, PIPE_MTE3>(kProbabilitiesReady);
     PipeBarrier<PIPE_V>();
+  }
+
+  // With the scores of a task's first keys, before which the softmax of the task before has read its own.
+  CM384_INLINE void LoadSinks(const Item& item) const {
+    using namespace AscendC;
+    if (!HasSinks(item)) return;
+    DataCopy(Sinks(), GlobalAt<float>(Form::Sinks(a_, item) + static_cast<uint64_t>(sub_) * rows_ * 4),
+             rows_);
+  }
+  CM384_INLINE bool HasSinks(const Item& item) const { return item.first && Form::Sinks(a_, item) != 0; }
+  CM384_INLINE Vector Sinks() const { return At(factor_ + kRepeatBytes, rows_); }
+
+  // Of a task's first keys, and of its sinks.
+  CM384_INLINE void TakeMaximum(const Item& item, const Vector& maximum, const Vector& row) const {
+    using namespace AscendC;
+    const auto count = static_cast<int>(rows_);
+    if (HasSinks(item)) return Max(maximum, row, Sinks(), count);
+    Adds(maximum, row, 0.0f, count);
+  }
+  CM384_INLINE void TakeTotal(const Item& item, const Vector& total, const Vector& row,
+                              const Vector& maximum) const {
+    using namespace AscendC;
+    const auto count = static_cast<int>(rows_);
+    if (!HasSinks(item)) return Adds(total, row, 0.0f, count);
+    Sub(Sinks(), Sinks(), maximum, count);
+    PipeBarrier<PIPE_V>();
+    Exp(Sinks(), Sinks(), count);
+    PipeBarrier<PIPE_V>();
+    Add(total, row, Sinks(), count);
   }
 
   static CM384_INLINE uint64_t Width(uint32_t left) { return left < 64 ? left : 64; }
@@ -330,8 +319,7 @@ class OnlineSoftmax {
     }
     SetFlag<HardEvent::V_MTE3>(1);
     WaitFlag<HardEvent::V_MTE3>(1);
-    uint64_t part = first;
-    if constexpr (Form::kSplits) part += Form::Part(a_, item);
+    const uint64_t part = first + Form::Part(a_, item);
     ForPieces([&](uint32_t row, uint32_t rows, uint32_t column, const Vector& sum) {
       if (IsWhole()) {
         const uint32_t there = Form::ResultRows(a_, item, first + row);
@@ -339,25 +327,20 @@ class OnlineSoftmax {
         CopyBursts<CM384_MTE_UB_TO_GM>(Form::Result(a_, item, first + row, column), sum.GetPhyAddr(),
                                        kColumns * 2, there < rows ? there : rows, kColumns * 2,
                                        Form::Pitch(a_));
-      } else if constexpr (Form::kSplits) {
+      } else {
         CopyBursts<CM384_MTE_UB_TO_GM>(a_.partial_o + ((part + row) * Form::kWidth + column) * 4,
                                        sum.GetPhyAddr(), kColumns * 4, rows, kColumns * 4, Form::kWidth * 4);
       }
     });
-    if constexpr (Form::kSplits) {
-      if (!IsWhole()) {
-        DataCopy(GlobalAt<float>(a_.partial_m + part * 4), At(maximum_[task], rows_), rows_);
-        DataCopy(GlobalAt<float>(a_.partial_l + part * 4), At(total_[task], rows_), rows_);
-      }
+    if (!IsWhole()) {
+      DataCopy(GlobalAt<float>(a_.partial_m + part * 4), At(maximum_[task], rows_), rows_);
+      DataCopy(GlobalAt<float>(a_.partial_l + part * 4), At(total_[task], rows_), rows_);
     }
     SetFlag<HardEvent::MTE3_V>(0);
     SetFlag<HardEvent::MTE3_V>(static_cast<int>(1 + task));
   }
 
-  CM384_INLINE bool IsWhole() const {
-    if constexpr (Form::kSplits) return a_.splits == 1;
-    return true;
-  }
+  CM384_INLINE bool IsWhole() const { return a_.splits == 1; }
 
   const Arguments& a_;
   const uint32_t rows_, sub_, piece_rows_;  // rows: heads of this core
@@ -372,5 +355,4 @@ class OnlineSoftmax {
   uint32_t upper_ = 0, lower_ = 0;  // the first in the second and in the first half of the scores' place
   bool stored_[kMostPieces] = {};   // MTE3 says when it is free, not V
   uint32_t tasks_ = 0, finished_ = 0, turn_ = 0;
-  uint32_t mask_;  // where the form is causal
 };

@@ -10,6 +10,12 @@ inline constexpr uint32_t kRopeBytes(uint32_t rows, uint32_t width = CM384_MLA_R
   return rows * width * 20 + 2 * width * 8;
 }
 
+// Rows are rotated as they are.
+struct AsTheyAre {
+  CM384_INLINE void operator()(const AscendC::LocalTensor<float>&, const AscendC::LocalTensor<float>&) const {
+  }
+};
+
 // Two buffers each way, taken in turn. Uses the flags `event` and `event` + 1 of V_MTE2, MTE2_V, MTE3_V and
 // V_MTE3.
 template <uint32_t kWidth>
@@ -48,9 +54,11 @@ class RopeOf {
   }
 
   // Rows `pitch` bytes apart at `from`, by the angles at `angles` (cosines of a row, sines, the first half of
-  // these negated); `store` copies them from their place in the UBuffer to memory.
-  template <class Store>
-  CM384_INLINE void Rows(uint64_t from, uint64_t pitch, uint64_t angles, Store&& store) {
+  // these negated); `store` copies them from their place in the UBuffer to memory. `before` changes them in
+  // FP32, with a second area as large.
+  template <class Store, class Before = AsTheyAre>
+  CM384_INLINE void Rows(uint64_t from, uint64_t pitch, uint64_t angles, Store&& store,
+                         Before&& before = {}) {
     using namespace AscendC;
     const uint32_t b = turns_++ & 1, elements = rows_ * kWidth;
     const int event = event_ + static_cast<int>(b);
@@ -67,6 +75,7 @@ class RopeOf {
     PipeBarrier<PIPE_V>();
     Cast(row, in, RoundMode::CAST_NONE, elements);
     PipeBarrier<PIPE_V>();
+    before(row, sum);
     for (uint32_t part = 0; part < kWidth; part += 64)
       Mul(sum[part], row[part], cosines[part], uint64_t{64}, repeats, each);
     Mul(turned, row[kHalf], sines, uint64_t{kHalf}, repeats, each);

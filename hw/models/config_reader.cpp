@@ -307,6 +307,25 @@ class ConfigReader {
     require("attention.value_width");
     take("attention.sinks", {"param_sink_number"});
     take("attention.output_gate", {"attn_output_gate"});
+    if (!latent) of_family();
+  }
+
+  // What stands in the code of a family of models alone, told by `model_type`, unless the file says it. Norms
+  // of a layer's whole row of heads are not such of each head; they are left out, as other small ones.
+  void of_family() {
+    const Json family = config_.value("model_type", Json());
+    const std::string type = family.is_string() ? family.get<std::string>() : "";
+    const bool by_row = config_.value("qk_norm_type", Json()) == "per_layer";
+    if (has("use_qk_norm")) {
+      if (by_row) return;
+      take("attention.head_norms", {"use_qk_norm"});
+    } else if (type.starts_with("qwen3")) {
+      at("model_type");
+      set("attention.head_norms", "model_type", true, true);
+    }
+    if (type != "gpt_oss") return;
+    at("model_type");
+    set("attention.sink_scores", "model_type", true, true);
   }
 
   // Keys and values are as wide.

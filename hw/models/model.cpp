@@ -56,6 +56,8 @@ class FactCheck {
               fmt::format("{} of a key of {}; allowed: less", of.position_width, of.key_width));
       require(!any(of.pattern, "sliding"), "attention.pattern", "sliding, with a latent, is not modelled");
       require(!of.output_gate, "attention.output_gate", "with a latent it is not modelled");
+      require(!of.head_norms, "attention.head_norms", "with a latent they are not modelled");
+      require(!of.sink_scores, "attention.sink_scores", "with a latent they are not modelled");
     } else {
       present(of.kv_heads, "attention.kv_heads");
       require(of.heads % of.kv_heads == 0, "attention.kv_heads",
@@ -136,6 +138,8 @@ Attention attention_of(const ModelFacts& facts, std::size_t layer) {
   made.value_width = of.value_width;
   made.sinks = of.sinks;
   made.output_gate = of.output_gate;
+  made.head_norms = of.head_norms;
+  made.sink_scores = of.sink_scores;
   if (of.kv_latent > 0) {
     made.kind = AttentionKind::latent;
     made.position_width = of.position_width;

@@ -35,6 +35,8 @@ struct Attention {
   Whole convolution = 0;  // tokens, of a linear attention
   Whole state_bytes = 0;  // of an element of its state
   bool output_gate = false;
+  bool head_norms = false;   // of each head's query and key
+  bool sink_scores = false;  // a learnt score of each head in its softmax
   Indexer indexer{};
   friend bool operator==(const Attention&, const Attention&) = default;
 };

@@ -32,7 +32,7 @@ struct ModelFacts {
   struct OfAttention {
     Whole heads = 0, kv_heads = 0, key_width = 0, value_width = 0, position_width = 0;
     Whole query_latent = 0, kv_latent = 0, per_layer = 1, window = 0, sinks = 0;
-    bool output_gate = false;
+    bool output_gate = false, head_norms = false, sink_scores = false;
     Words pattern;
 
     template <class Self, class Visitor>
@@ -53,6 +53,9 @@ struct ModelFacts {
       visit("window", self.window, "tokens", Between{0, 1 << 24}, "that a sliding layer keeps");
       visit("sinks", self.sinks, "tokens", Between{0, 65'536},
             "learnt, that every query sees beside the cached");
+      visit("sink_scores", self.sink_scores,
+            "each head has a learnt score that its softmax counts beside those of tokens");
+      visit("head_norms", self.head_norms, "each head's query and key is normed before its rotation");
       visit("output_gate", self.output_gate, "queries are twice as wide, for a gate of the output");
     }
   } attention;

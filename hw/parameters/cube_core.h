@@ -12,12 +12,14 @@ struct MacsPerCycle {
   int int8 = 0;
   int bf16 = 0;
   int fp32 = 0;
+  int int4 = 0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("int8", self.int8, Range{1, 1 << 20}, "multiply-adds of INT8 per core cycle");
     visit("bf16", self.bf16, Range{1, 1 << 20}, "multiply-adds of BF16 or FP16 per core cycle");
     visit("fp32", self.fp32, Range{1, 1 << 20}, "multiply-adds of FP32 per core cycle");
+    visit("int4", self.int4, Range{1, 1 << 20}, "multiply-adds of INT4 per core cycle");
   }
 };
 

@@ -235,9 +235,9 @@ std::int64_t Aic::start_mmad(const PipeInstruction& in) {
   touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), true, in.pc);
   perform(mmad, buffers_);
   const std::int64_t steps = std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks();
-  const std::int64_t macs =
-      steps * kFractalRows * kFractalRows * (sim::kBlockBytes / cube_element_bytes(in.type));
-  const std::int64_t rate = macs_per_cycle(in.type);
+  const std::int64_t macs = steps * kFractalRows * kFractalRows *
+                            (sim::kBlockBytes / cube_element_bytes(in.type)) * (mmad.halves ? 2 : 1);
+  const std::int64_t rate = mmad.halves ? parameters_.macs_per_cycle.int4 : macs_per_cycle(in.type);
   const std::int64_t cycles = parameters_.mmad_setup + (macs + rate - 1) / rate;
   ++statistics_.mmads;
   const std::uint64_t multiply_adds = std::uint64_t{mmad.m} * mmad.n * mmad.k;

@@ -22,16 +22,18 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 }
 
 TEST(Images, AreNamed) {
-  EXPECT_THAT(std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
-              ::testing::ElementsAre(
-                  "add", "add_rms_norm", "all_to_all", "collective", "collective_clear", "collective_paired",
-                  "collective_rounds", "collective_rounds_clear", "combine", "combine_relay", "dispatch",
-                  "dispatch_full_mesh", "dispatch_relay", "experts", "ffn", "ffn_bf16", "flash_attention",
-                  "flash_full", "flash_grouped", "flash_ragged", "gate", "gate_any", "gemm", "gqa",
-                  "gqa_output", "gqa_prolog", "hello", "index_prolog", "indexer", "interleave_rope",
-                  "kv_norm_rope", "mla", "mla_output", "mla_prolog", "p2p", "quantise_rows", "quantise_tiles",
-                  "rope_tiles", "sample", "sdma", "softmax", "sort_rows", "sparse_mla", "sparse_prolog",
-                  "split_gemm", "stream", "sum_parts", "swiglu_rows", "top_k"));
+  EXPECT_THAT(
+      std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
+      ::testing::ElementsAre(
+          "add", "add_rms_norm", "all_to_all", "collective", "collective_clear", "collective_paired",
+          "collective_rounds", "collective_rounds_clear", "combine", "combine_relay", "dispatch",
+          "dispatch_full_mesh", "dispatch_relay", "experts", "ffn", "ffn_bf16", "ffn_w4a8", "flash_attention",
+          "flash_backward", "flash_full", "flash_grouped", "flash_ragged", "flash_ragged_sinks",
+          "flash_sinks", "gate", "gate_any", "gemm", "gqa", "gqa_output", "gqa_prolog", "gqa_prolog_normed",
+          "gqa_sinks", "head_norm_rows", "hello", "index_prolog", "indexer", "interleave_rope",
+          "kv_norm_rope", "mla", "mla_output", "mla_prolog", "p2p", "quantise_rows", "quantise_tiles",
+          "rope_tiles", "sample", "sdma", "softmax", "sort_rows", "sparse_mla", "sparse_prolog", "split_gemm",
+          "stream", "sum_parts", "swiglu_rows", "top_k"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

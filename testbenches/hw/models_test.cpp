@@ -328,6 +328,24 @@ TEST(ModelConfig, HeadWidthIsNotHiddenOverHeadsWhereItIsStated) {
               HasSubstr("head_dim: is not stated, and 6 heads do not divide"));
 }
 
+// By a key of the file, or by the family whose code has it; norms of a whole row are no norms of heads.
+TEST(ModelConfig, NormsAndSinksOfHeadsAreFound) {
+  const auto of = [](const Json& changes) {
+    Json config = Json::parse(R"({"hidden_size": 256, "num_hidden_layers": 1, "vocab_size": 10,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64})");
+    config.update(changes);
+    const Attention attention = model_of(config).layers[0].attention;
+    return std::pair(attention.head_norms, attention.sink_scores);
+  };
+  EXPECT_EQ(of(Json::object()), std::pair(false, false));
+  EXPECT_EQ(of({{"model_type", "qwen3_moe"}}), std::pair(true, false));
+  EXPECT_EQ(of({{"model_type", "qwen2"}}), std::pair(false, false));
+  EXPECT_EQ(of({{"model_type", "gpt_oss"}}), std::pair(false, true));
+  EXPECT_EQ(of({{"model_type", "qwen3"}, {"use_qk_norm", false}}), std::pair(false, false));
+  EXPECT_EQ(of({{"use_qk_norm", true}}), std::pair(true, false));
+  EXPECT_EQ(of({{"use_qk_norm", true}, {"qk_norm_type", "per_layer"}}), std::pair(false, false));
+}
+
 TEST(ModelConfig, TheLanguageModelOfSeveralKindsOfInputIsRead) {
   Json outer{
       {"text_config", small()}, {"vision_config", {{"hidden_size", 9}}}, {"tie_word_embeddings", true}};

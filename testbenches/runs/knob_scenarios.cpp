@@ -25,9 +25,9 @@ constexpr const char* kSections[] = {
     "short-reads",   "short-writes", "cross-core", "barrier",   "sys-count"};
 
 constexpr const char* kCubeSections[] = {
-    "mmad",   "mmad-f32",     "mmad-f16",     "load-a",        "load-b",        "table",
-    "queue",  "fix",          "read",         "reads",         "short-reads",   "write",
-    "writes", "short-writes", "remote-reads", "remote-writes", "remote-partial"};
+    "mmad",  "mmad-f32", "mmad-f16",     "mmad-s4",      "load-a",        "load-b",
+    "table", "queue",    "fix",          "read",         "reads",         "short-reads",
+    "write", "writes",   "short-writes", "remote-reads", "remote-writes", "remote-partial"};
 static_assert(std::size(kCubeSections) == CM384_CUBE_KNOB_SECTIONS);
 
 Outputs run_cube(const Changes& changes) {

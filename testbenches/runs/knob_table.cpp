@@ -96,6 +96,7 @@ constexpr Knob kKnobs[] = {
     {"cube_core.macs_per_cycle.int8", "1024", "cube", "mmad", Way::up},
     {"cube_core.macs_per_cycle.bf16", "1024", "cube", "mmad-f16", Way::up},
     {"cube_core.macs_per_cycle.fp32", "256", "cube", "mmad-f32", Way::up},
+    {"cube_core.macs_per_cycle.int4", "1024", "cube", "mmad-s4", Way::up},
     {"cube_core.l0a_bytes_per_cycle", "64", "cube", "load-a", Way::up},
     {"cube_core.l0b_bytes_per_cycle", "64", "cube", "load-b", Way::up},
     {"cube_core.table_bytes_per_cycle", "2", "cube", "table", Way::up},

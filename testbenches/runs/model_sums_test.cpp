@@ -6,6 +6,7 @@
 
 #include <array>
 #include <csignal>
+#include <string_view>
 
 #include "testbenches/hw/refusal.h"
 #include "testbenches/workloads/operators/die_rig.h"
@@ -77,7 +78,7 @@ struct Layer {
 };
 
 // One microbatch of so small a batch; all products BF16, so that an element of a weight has two bytes.
-Layer layer_of(const Known& known, bool dense, bool int8_networks = true) {
+Layer layer_of(const Known& known, bool dense, const char* weights = "int8") {
   static const volatile std::sig_atomic_t never = 0;
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
   Silent silent;
@@ -93,7 +94,7 @@ Layer layer_of(const Known& known, bool dense, bool int8_networks = true) {
   o.microbatches = "1";
   o.layers = 2;
   o.int8 = false;
-  o.int8_networks = int8_networks;
+  o.networks = weights;
   o.window = 0;
   o.detail = 1;
   o.tensor = o.sharing();
@@ -218,35 +219,38 @@ TEST_P(ModelSums, OfOperatorsAreTheModels) {
   EXPECT_EQ(flops, 2.0 * static_cast<double>(known.active));
 }
 
-// The same multiplications of twice the bytes, at the rate of BF16.
+// The same multiplications of twice the bytes, at the rate of BF16; with weights of 4 bits of half of them.
 TEST_P(ModelSums, OfNetworksInBf16WeighTwiceAsMuch) {
   const Known& known = GetParam();
   const bool dense = known.moe_layers == 0;
-  const auto networks = [&](bool int8) {
+  const auto networks = [&](const char* weights) {
     Work sum;
     for (const Work& work :
-         works_of(step_of(layer_of(known, dense, int8).program, dense ? "network" : "experts"), {0, 1})) {
+         works_of(step_of(layer_of(known, dense, weights).program, dense ? "network" : "experts"), {0, 1})) {
       if (work.weights == 0) continue;
-      EXPECT_EQ(work.int8, int8);
+      EXPECT_EQ(work.int8, std::string_view(weights) != "bf16");
       sum.operations += work.operations;
       sum.weights += work.weights;
     }
     return sum;
   };
-  const Work int8 = networks(true), bf16 = networks(false);
+  const Work int8 = networks("int8"), bf16 = networks("bf16"), int4 = networks("w4a8");
   EXPECT_GT(int8.weights, 0);
   EXPECT_EQ(bf16.operations, int8.operations);
   EXPECT_EQ(bf16.weights, 2 * int8.weights);
+  EXPECT_EQ(int4.operations, int8.operations);
+  EXPECT_EQ(2 * int4.weights, int8.weights);
   // BF16 rows are not quantised before a dense network.
-  const auto quantises = [&](bool of_int8) {
-    const Layer layer = layer_of(known, true, of_int8);
+  const auto quantises = [&](const char* weights) {
+    const Layer layer = layer_of(known, true, weights);
     return std::ranges::any_of(layer.program.steps, [](const LayerStep& step) {
       return std::ranges::find(step.names, "quantise") != step.names.end();
     });
   };
   if (!dense && known.dense_layers == 0) return;
-  EXPECT_TRUE(quantises(true));
-  EXPECT_FALSE(quantises(false));
+  EXPECT_TRUE(quantises("int8"));
+  EXPECT_TRUE(quantises("w4a8"));
+  EXPECT_FALSE(quantises("bf16"));
 }
 
 // A die's weights, and the cache of a request: products and experts INT8, what makes heads of latents and the
@@ -272,8 +276,16 @@ TEST_P(ModelSums, OfADieAreTheModels) {
       (known.choosing > 0 ? known.choosing + drafts : 0) * whole(known.index) + 2 * whole(known.head) +
       2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory.weights, weights, 1e-9 * weights);
+  // Weights of 4 bits are those of networks and experts.
+  options.layer.networks = "w4a8";
+  const double networks_of_die =
+      known.dense_layers * whole(known.dense) / sharing +
+      (known.moe_layers > 0 ? known.moe_layers + drafts : 0) * whole(slots * known.expert);
+  EXPECT_NEAR(memory_of(options, copies, 7 * 5000, 7 * 128).weights, weights - networks_of_die / 2,
+              1e-9 * weights);
   // What was BF16 stays, all else weighs twice as much.
-  options.layer.int8 = options.layer.int8_networks = false;
+  options.layer.int8 = false;
+  options.layer.networks = "bf16";
   const double stays = (known.dense_layers + known.moe_layers + drafts) * whole(2 * known.up) / sharing +
                        2 * whole(known.head) + 2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory_of(options, copies, 7 * 5000, 7 * 128).weights, 2 * weights - stays, 1e-9 * weights);
@@ -354,7 +366,7 @@ TEST(StepDeployment, ComesBeforeTheModelAndBehindTheCommandLine) {
   EXPECT_EQ(options.layer.mtp, 0);
   EXPECT_EQ(options.layer.sharing(), 4);
   EXPECT_EQ(options.layer.heads, 96);
-  EXPECT_FALSE(options.layer.int8_networks);
+  EXPECT_EQ(options.layer.networks, "bf16");
   EXPECT_FALSE(options.layer.int8);
 }
 

@@ -58,7 +58,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{RowOperation::quantise, 37, 1536}, 1, 1}, Case{{RowOperation::quantise, 101, 576}, 2, 1},
         Case{{RowOperation::quantise, 501, 64}, 1, 1}, Case{{RowOperation::static_quantise, 37, 1344}, 2, 1},
         Case{{RowOperation::static_quantise, 3, 960}, 2, 1}, Case{{RowOperation::swiglu, 3, 4096}, 1, 1},
-        Case{{RowOperation::softmax, 3, 17984}, 1, 1}, Case{{RowOperation::softmax, 1, 64}, 2, 1}));
+        Case{{RowOperation::head_norm, 3, 128}, 1, 1}, Case{{RowOperation::head_norm, 401, 64}, 2, 1},
+        Case{{RowOperation::head_norm, 250, 128}, 2, 1}, Case{{RowOperation::softmax, 3, 17984}, 1, 1},
+        Case{{RowOperation::softmax, 1, 64}, 2, 1}));
 
 // By name, as the command asks for them; each also in a second launch of the same kernel.
 class NamedOperator : public ::testing::TestWithParam<studies::OpRequest> {};
@@ -274,6 +276,8 @@ TEST(Op, RowsOfATileAreAsManyAsFit) {
   EXPECT_EQ(tile(49, 1984, 1, RowOperation::static_quantise), 8u);
   EXPECT_EQ(tile(49, 2048, 1, RowOperation::static_quantise), 1u);
   EXPECT_EQ(tile(49, 512, 1, RowOperation::rms_norm), 1u);
+  EXPECT_EQ(tile(49, 128, 2, RowOperation::head_norm), 88u);  // 88 x (128 x 16 + 36) B beside 1 KiB
+  EXPECT_EQ(tile(1, 64, 1, RowOperation::head_norm), 240u);
 }
 
 TEST(Op, TokensOfATileAreAsManyAsFit) {
@@ -302,6 +306,11 @@ TEST(Op, ShortRowsCostWhatTheVectorUnitAndCopiesTake) {
 }
 
 TEST(Op, RowsThatDoNotFitAreRefused) {
+  EXPECT_THAT(
+      [] {
+        run_rows({RowOperation::head_norm, 2, 192}, 1, {.groups = 1});
+      },
+      ThrowsMessage<InputError>(HasSubstr("head-norm: rows of 192 elements; allowed: 64 or 128")));
   EXPECT_THAT(
       [] {
         run_rows({RowOperation::add, 2, 100}, 1, {.groups = 1});

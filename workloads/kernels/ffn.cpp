@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 
 #include "base/text/error.h"
 #include "workloads/studies.h"
@@ -27,7 +28,7 @@ struct FfnOptions {
   int rows = 1024;
   int hidden = 7168;
   int width = 2048;
-  bool bf16 = false;
+  std::string type = "int8";
   CubeOptions cube;
   AccuracyOptions accuracy;
 
@@ -37,7 +38,8 @@ struct FfnOptions {
     visit("rows", self.rows, Range{1, 100'000}, "tokens per expert");
     visit("hidden", self.hidden, Range{64, 16384, 64}, "elements of a token");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
-    visit("type", self.bf16, Either{"int8", "bf16"}, "of weights and products");
+    visit("type", self.type, OneOf{{"int8", "bf16", "w4a8"}},
+          "of weights and products; w4a8: weights of 4 bits with a scale per column, activations of INT8");
     CubeOptions::describe(self.cube, visit);
     AccuracyOptions::describe(self.accuracy, visit);
   }
@@ -52,9 +54,10 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
                              static_cast<std::uint32_t>(options.rows));
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.width = static_cast<std::uint32_t>(options.width);
-  if (options.accuracy.wanted && options.bf16)
+  if (options.accuracy.wanted && options.type != "int8")
     throw InputError("run ffn: --accuracy: of products in INT8; allowed with --type int8");
-  setting.bf16 = options.bf16;
+  setting.bf16 = options.type == "bf16";
+  setting.int4 = options.type == "w4a8";
   setting.drawn = options.accuracy.draw();
   const CubeReading reading = measure_ffn(context, setting, result.simulator);
   if (context.interrupted != 0) {
@@ -64,7 +67,7 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
   Row row{{"experts", options.experts}, {"rows", options.rows}};
   add_accuracy(options.accuracy, reading.accuracy, result, row);
   add_row(context, options.cube, result, std::move(row), reading,
-          options.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8);
+          setting.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8);
   return result;
 }
 

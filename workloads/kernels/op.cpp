@@ -41,7 +41,8 @@ struct OpOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("name", self.name, OneOf{op_names()},
-          "the operator; rms-norm is of the sum with a residual, quantise has a scale per row, "
+          "the operator; rms-norm is of the sum with a residual, head-norm of rows of 64 or 128, quantise "
+          "has a scale per row, "
           "static-quantise one per column, softmax, sort and sample are of floats");
     visit("shape", self.shape, Form{"MxN", check_shape},
           "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
@@ -64,10 +65,11 @@ struct OpOptions {
           "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
     visit("cores", self.groups, Range{0, 64},
           "AICs, each with its two AIVs, that the operator may use; 0: all of the die");
-    visit("buffers", self.buffers, Range{0, 2},
-          "each way: with 2 the next row is loaded while one is computed; 0: 2 of quantise, static-quantise "
-          "and swiglu, 1 of others",
-          Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
+    visit(
+        "buffers", self.buffers, Range{0, 2},
+        "each way: with 2 the next row is loaded while one is computed; 0: 2 of head-norm, quantise, "
+        "static-quantise and swiglu, 1 of others",
+        Needs{"name", {"rms-norm", "head-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("top-p", self.top_p, Range{0.0, 1.0},
           "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
     visit("mask", self.no_mask, Either{"causal", "none"},

@@ -35,6 +35,7 @@ constexpr std::array kNamed{
     Named{"batch-matmul", 4, "groups x M x N x K, such as 16x5x512x128"},
     Named{"add", 2, "rows x columns, such as 256x7168"},
     Named{"rms-norm", 2, "rows x columns, such as 256x7168"},
+    Named{"head-norm", 2, "rows x columns of 64 or 128, such as 4096x128"},
     Named{"quantise", 2, "rows x columns, such as 256x7168"},
     Named{"static-quantise", 2, "rows x columns, such as 256x7168"},
     Named{"swiglu", 2, "rows x columns, such as 256x4096"},
@@ -62,9 +63,10 @@ constexpr std::array kNamed{
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
     Named{"all-to-all", 2, "ranks x bytes of a rank for another one, such as 16x1048576"},
 };
-constexpr std::array<std::pair<std::string_view, RowOperation>, 7> kRows{
+constexpr std::array<std::pair<std::string_view, RowOperation>, 8> kRows{
     {{"add", RowOperation::add},
      {"rms-norm", RowOperation::rms_norm},
+     {"head-norm", RowOperation::head_norm},
      {"quantise", RowOperation::quantise},
      {"static-quantise", RowOperation::static_quantise},
      {"swiglu", RowOperation::swiglu},
@@ -136,7 +138,7 @@ const std::vector<std::string_view>& collective_names() {
 
 // Chosen after the msm- figures of 2,048 rows and of softmax had been seen: what streams overlaps its copies.
 int usual_buffers(std::string_view name) {
-  return name == "quantise" || name == "static-quantise" || name == "swiglu" ? 2 : 1;
+  return name == "head-norm" || name == "quantise" || name == "static-quantise" || name == "swiglu" ? 2 : 1;
 }
 
 std::vector<std::uint32_t> parse_shape(std::string_view text) {

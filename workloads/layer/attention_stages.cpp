@@ -65,7 +65,7 @@ Stages attention_stages(const AttentionSetting& s, std::uint64_t seed) {
         operators::MlaSetting{s.kv_lens, s.queries, s.heads, s.hidden, s.q_lora, s.int8}, seed);
   return stages_of<operators::GqaAttention, operators::GqaProlog, operators::GqaOutput>(
       operators::GqaSetting{s.kv_lens, s.queries, s.heads, s.kv_heads, s.head_width, s.window, s.hidden,
-                            s.int8},
+                            s.int8, s.head_norms, s.sinks},
       seed);
 }
 

@@ -24,6 +24,7 @@ struct AttentionSetting {
   // layer before has chosen; elements of a head without rope, and of its value.
   std::uint32_t chosen = 0, index_heads = 0;
   std::uint32_t nope = 128, value = 128;
+  bool head_norms = false, sinks = false;  // of grouped heads: GqaSetting
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
   bool has_indexer() const { return chosen != 0 && index_heads != 0; }

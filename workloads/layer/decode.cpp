@@ -10,7 +10,6 @@
 
 #include "base/text/error.h"
 #include "system/observe/observers.h"
-#include "traces/fixed_math.h"
 #include "workloads/layer/decode_parts.h"
 #include "workloads/layer/layer_lanes.h"
 #include "workloads/operators/reference/expert_placement.h"
@@ -73,7 +72,7 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
                     : o.by_load || o.redundant >= 0
                         ? (filled + o.holders() - 1) / o.holders()
                         : reference::place_experts(o.holders(), o.experts, shared_copies).local_experts;
-  const double network = o.int8_networks ? 1 : 2;  // bytes of an element
+  const double network = o.network_bytes();
   const double experts = network * 3 * slots * hidden * o.width;
   const double token = o.kv_heads > 0 ? 4.0 * kv_heads * o.head_width : 2.0 * 576;
   DecodeMemory memory;
@@ -95,7 +94,7 @@ double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
   const LayerOptions& o = options.layer;
   if (o.renew == 0) return 0;
   const double layers = options.moe_layers + std::min(o.mtp, 1),
-               bytes = (o.int8_networks ? 3.0 : 6.0) * o.hidden * o.width;
+               bytes = 3 * o.network_bytes() * o.hidden * o.width;
   return layers * parts.new_copies * bytes / static_cast<double>(options.renew_rate.bytes_per_second) * 1e6 /
          o.renew;
 }
@@ -132,6 +131,14 @@ struct Line {
   double us() const { return count * each_us; }
 };
 
+// What predicting so many tokens takes, without their words in the layers of all tokens.
+double mtp_us(int mtp, const DecodeParts& parts) {
+  if (mtp == 0) return 0;
+  return parts.mtp_projection + parts.first_layer +
+         (mtp - 1) * (parts.further_projection + parts.further_layer) +
+         mtp * (parts.mtp_head + parts.mtp_sampling);
+}
+
 Row step_row(const StudyContext& context, const DecodeOptions& options, const DecodeParts& parts,
              const DecodeMemory& memory, StudyResult& result) {
   const LayerOptions& o = options.layer;
@@ -145,7 +152,8 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
            1.0 * options.unlike_layers(), parts.sliding_layer},
       Line{"head", 1, parts.head},
       Line{"sampling", 1, parts.sampling},
-      Line{"MTP layer", 1.0 * o.mtp, parts.mtp_projection + parts.first_layer},
+      Line{"MTP layer", std::min(1.0, 1.0 * o.mtp), parts.mtp_projection + parts.first_layer},
+      Line{"further MTP layers", std::max(0.0, o.mtp - 1.0), parts.further_projection + parts.further_layer},
       Line{"MTP head", 1.0 * o.mtp, parts.mtp_head},
       Line{"MTP sampling", 1.0 * o.mtp, parts.mtp_sampling},
       Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
@@ -165,10 +173,15 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
                      {"share", line.us() / step}});
     words.push_back(fmt::format("{} {:.2f}", line.name, line.us() / 1000));
   }
-  const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
+  const double acceptance = o.mtp == 0 ? 0 : options.accepted(0);
   // A predicted token counts where the one before it was right, too.
-  double tokens = 1;
-  for (int k = 1; k <= o.mtp; ++k) tokens += traces::power(acceptance, static_cast<unsigned>(k));
+  double tokens = 1, chance = 1;
+  Rows drafts;
+  for (int k = 0; k < o.mtp; ++k) {
+    chance *= options.accepted(k);
+    tokens += chance;
+    drafts.push_back({{"depth", k + 1}, {"acceptance", options.accepted(k)}, {"tokens_step", tokens}});
+  }
   const double tpot_ms = step / tokens / 1000;
   const KernelShares shares = shares_of(parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
@@ -177,14 +190,15 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   row.set("microbatches", parts.microbatches).set("split", parts.split);
   // Dies without tokens count as well.
   const double tokens_s = o.batch * 1000 / tpot_ms * o.token_ranks() / o.ranks;
+  row.set("tokens_step", tokens);
+  if (!drafts.empty()) row.set("drafts", std::move(drafts));
   row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", tokens_s);
   row.set("tokens_s_tflops", tokens_s / (o.dies_of_npu * hw::peaks_of(context.machine).int8_tops));
   options.prices.add_to(row, tokens_s);
   row.set("layer_us", parts.layer);
   row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
-  row.set("mtp_ms",
-          o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
+  row.set("mtp_ms", mtp_us(o.mtp, parts) / 1000);
   if (o.expert_ranks > 0) row.set("expert_weights_GB", memory.experts / 1e9);
   row.set("weights_GB", memory.weights / 1e9).set("cache_GB", memory.cache / 1e9);
   row.set("context_bytes", memory.request / o.kv);
@@ -235,7 +249,14 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   StudyResult result;
   check_options(context, all);
   if (all.layer.mtp == 0 && context.given.contains("acceptance"))
-    throw InputError("run decode: --acceptance: has an effect only with --mtp 1 or 2");
+    throw InputError("run decode: --acceptance: has an effect only with --mtp 1 to 3");
+  const std::size_t drafts = all.draft_acceptance.size();
+  if (drafts > 0 && drafts != static_cast<std::size_t>(all.layer.mtp))
+    throw InputError(
+        fmt::format("run decode: --draft-acceptance: {} numbers; allowed: one for each of --mtp {}", drafts,
+                    all.layer.mtp));
+  if (drafts > 0 && context.given.contains("acceptance"))
+    throw InputError("run decode: --acceptance: has no effect with --draft-acceptance");
   std::vector<DecodeOptions> steps;
   std::vector<DecodeMemory> memories;
   const LayerOptions layer = with_lengths(context, all.layer, result);
@@ -274,6 +295,11 @@ constexpr std::array kDecodePartFields{
     Field{"count", FieldType::integer, "how many of it"}, Field{"each_us", FieldType::number, "of one"},
     Field{"share", FieldType::ratio, "of the step"},
 };
+constexpr std::array kDraftFields{
+    Field{"depth", FieldType::integer, "of the token: 1 the first"}.as_condition(),
+    Field{"acceptance", FieldType::ratio, "that it is right, if those before it are"}.as_condition(),
+    Field{"tokens_step", FieldType::number, "tokens of a step with this one and those before it"},
+};
 constexpr std::array kDecodeFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
     Field{"expert_ranks", FieldType::integer,
@@ -284,11 +310,13 @@ constexpr std::array kDecodeFields{
         .as_condition(),
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
-    Field{"acceptance", FieldType::ratio, "of these"}.as_condition(),
+    Field{"acceptance", FieldType::ratio, "of the first of these"}.as_condition(),
     Field{"microbatches", FieldType::integer, "parts of a die's batch"}.as_condition(),
     Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
+    Field{"tokens_step", FieldType::number, "tokens of a request that a step gives, on average"},
+    Field{"drafts", FieldType::list, "of the predicted tokens, one after another", false, kDraftFields},
     Field{"step_ms", FieldType::number, "the step", true},
-    Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
+    Field{"tpot_ms", FieldType::number, "time per output token: the step over tokens_step", true},
     Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms, over all dies",
           true},
     Field{"tokens_s_tflops", FieldType::number,

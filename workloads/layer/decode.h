@@ -16,6 +16,7 @@ struct DecodeOptions {
   Integers batch{96};
   LayerOptions layer;  // its batch: the one of the step in hand
   double acceptance = 0.7;
+  Reals draft_acceptance{};
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0, sharing_layers = 0;
   int vocabulary = 129280, head_tensor = 0;
   int top_k = 50;
@@ -31,6 +32,9 @@ struct DecodeOptions {
     visit("batch", self.batch, Range{1, 1024}, "requests per NPU, of all its dies; one row each");
     LayerOptions::describe(self.layer, visit);
     visit("acceptance", self.acceptance, Range{0.0, 1.0}, "share of predicted further tokens that are right");
+    visit(
+        "draft-acceptance", self.draft_acceptance, Range{0.0, 1.0},
+        "the same of each predicted token in turn, if those before it were right, in place of --acceptance");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
     visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");
@@ -67,6 +71,10 @@ struct DecodeOptions {
   std::vector<std::string> inputs() const { return layer.files(); }
   static OptionValues of_model(const models::Model& model);
 
+  // Of predicted token `k`, 0 the first, if those before it were right.
+  double accepted(int k) const {
+    return draft_acceptance.empty() ? acceptance : draft_acceptance[static_cast<std::size_t>(k)];
+  }
   // The layers that `run layer` runs: those with experts, or all of a dense model.
   int main_layers() const { return layer.dense() ? dense_layers : moe_layers; }
   const char* main_name() const { return layer.dense() ? "dense" : "MoE"; }
@@ -94,6 +102,8 @@ struct DecodeParts {
   double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch
   double head = 0;                                // norm, product with the vocabulary, softmax
   double mtp_projection = 0, mtp_head = 0;
+  // Of tokens predicted behind the first one: projection and layer of one token of each request.
+  double further_projection = 0, further_layer = 0;
   double new_copies = 0;                  // that a rank loads per layer at a renewal
   double sampling = 0, mtp_sampling = 0;  // words chosen: of all tokens, of a predicted one of each request
 };

@@ -42,22 +42,24 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   for (std::size_t n = 0; n < all.size(); ++n) {
     const hw::Parameter& option = all[n];
     // Said only where they change something: keys of what was measured before these options stay.
-    constexpr std::array kLater{"kv-heads",       "head-width",     "window", "attention-tp", "head-tp",
-                                "sliding-layers", "shared-experts", "gate",   "expert-group", "token-groups",
-                                "networks",       "expert-ranks",   "sparse", "index-heads",  "key-width",
-                                "value-width",    "sharing-layers"};
+    constexpr std::array kLater{"kv-heads",       "head-width",     "window",  "attention-tp", "head-tp",
+                                "sliding-layers", "shared-experts", "gate",    "expert-group", "token-groups",
+                                "networks",       "expert-ranks",   "sparse",  "index-heads",  "key-width",
+                                "value-width",    "sharing-layers", "qk-norm", "sinks"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
-    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
-                                 "launch", "graph-launch", "measured",     "top-k",
-                                 "top-p",  "renew-rate",   "renew",        "drift",
-                                 "model",  "deployment",   "npu-hour",     "npu-watt"};
+    constexpr std::array kOthers{"batch",      "acceptance", "draft-acceptance", "dense-layers",
+                                 "moe-layers", "launch",     "graph-launch",     "measured",
+                                 "top-k",      "top-p",      "renew-rate",       "renew",
+                                 "drift",      "model",      "deployment",       "npu-hour",
+                                 "npu-watt"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
   if (options.layer.renew > 0)
     text += fmt::format("renew = {}\ndrift = {}\n", options.layer.renew, options.layer.drift);
+  if (options.layer.mtp > 1) text += "further drafts of one token\n";
   for (const std::string& path : inputs) text += hash_of_file(path) + "\n";
   return hash_of(text + machine_text(context.machine));
 }
@@ -74,6 +76,8 @@ DecodeParts read(const Json& json, const std::string& path) {
                                          k.at("start_us").get<double>(), k.at("end_us").get<double>()});
     parts.new_copies = json.value("new_copies", 0.0);
     parts.sliding_layer = json.value("sliding_layer_us", 0.0);
+    parts.further_projection = json.value("further_projection_us", 0.0);
+    parts.further_layer = json.value("further_layer_us", 0.0);
     parts.microbatches = json.at("microbatches").get<int>();
     parts.split = json.at("split").get<std::string>();
   } catch (const Json::exception& error) {
@@ -89,6 +93,10 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
   if (options.layer.renew > 0) json["new_copies"] = parts.new_copies;
   if (options.unlike_layers() > 0) json["sliding_layer_us"] = parts.sliding_layer;
+  if (options.layer.mtp > 1) {
+    json["further_projection_us"] = parts.further_projection;
+    json["further_layer_us"] = parts.further_layer;
+  }
   for (const auto& [name, us] : parts.kernels)
     json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
   json["kernels"] = studies::to_json(rows_of(parts.kernels_of_layers));
@@ -123,7 +131,8 @@ class DecodeOperators : public Alone {
     setting.expert_rows.assign(static_cast<std::size_t>(slices), static_cast<std::uint32_t>(tokens));
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = static_cast<std::uint32_t>(layer.dense_width / slices);
-    setting.bf16 = !layer.int8_networks;
+    setting.bf16 = layer.networks == "bf16";
+    setting.int4 = layer.networks == "w4a8";
     setting.blocks = context().machine.die.groups();
     setting.graph = true;
     double us = measure_ffn(context(), setting, counts()).task_us;
@@ -238,8 +247,19 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   if (o.mtp > 0) {
     parts.mtp_projection =
         2 * alone.row_operator("rms-norm", rows, o.hidden) +
-        alone.product(1, tokens, o.hidden, 2 * o.hidden, o.int8_networks ? "int8" : "bf16", "nz");
+        alone.product(1, tokens, o.hidden, 2 * o.hidden, o.networks == "bf16" ? "bf16" : "int8", "nz");
     parts.mtp_head = head_of(context, alone, options, requests, result);
+  }
+  if (o.mtp > 1) {
+    LayerSetting further = chosen.setting;
+    further.attention.queries = 1;
+    further.moe.batch /= 1 + o.mtp;
+    const LayerReading reading = measure_layer(context, further, result.simulator);
+    if (reading.stages.empty()) return {};
+    parts.further_layer = reading.first_us;
+    parts.further_projection =
+        2 * alone.row_operator("rms-norm", static_cast<std::uint64_t>(requests), o.hidden) +
+        alone.product(1, requests, o.hidden, 2 * o.hidden, o.networks == "bf16" ? "bf16" : "int8", "nz");
   }
   if (alone.interrupted() || context.interrupted != 0) return {};
   return parts;

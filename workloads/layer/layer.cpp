@@ -128,7 +128,8 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.microbatches = microbatches;
   setting.layers = options.layers;
   setting.width = static_cast<std::uint32_t>(options.width);
-  setting.bf16_networks = !options.int8_networks;
+  setting.bf16_networks = options.networks == "bf16";
+  setting.int4_networks = options.networks == "w4a8";
   setting.tensor = sharing;
   if (options.dense()) setting.dense_width = static_cast<std::uint32_t>(options.dense_width / sharing);
   setting.shared_output = options.shared_experts > 0;
@@ -156,6 +157,8 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
     setting.attention.kv_heads = static_cast<std::uint32_t>(std::max(1, options.kv_heads / sharing));
   setting.attention.head_width = static_cast<std::uint32_t>(options.head_width);
   setting.attention.window = static_cast<std::uint32_t>(options.window);
+  setting.attention.head_norms = options.head_norms;
+  setting.attention.sinks = options.sinks;
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.attention.int8 = options.int8;
@@ -343,6 +346,9 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
     values.emplace_back("value-width", std::to_string(attention.value_width));
   }
   if (!latent) values.emplace_back("head-width", std::to_string(attention.key_width));
+  if (facts.weights.format == "int4") values.emplace_back("networks", "w4a8");
+  if (attention.head_norms) values.emplace_back("qk-norm", "heads");
+  if (attention.sink_scores) values.emplace_back("sinks", "heads");
   if (facts.dense.width > 0) values.emplace_back("dense-width", std::to_string(facts.dense.width));
   if (facts.experts.routed == 0) {
     values.emplace_back("microbatches", "1");
@@ -387,7 +393,8 @@ void LayerOptions::check_effect(const Given& given) const {
       if (!acts && given.contains(name)) throw InputError(fmt::format("--{}: has no effect {}", name, why));
     }
   };
-  none(kv_heads > 0, {"head-width", "window"}, "without --kv-heads: the cache has latents");
+  none(kv_heads > 0, {"head-width", "window", "qk-norm", "sinks"},
+       "without --kv-heads: the cache has latents");
   none(kv_heads == 0, {"q-lora", "sparse"}, "with --kv-heads: there is no latent");
   none(chosen > 0, {"index-heads", "key-width", "value-width"}, "without --sparse");
   none(!dense(),

@@ -42,13 +42,16 @@ struct LayerOptions {
   int shared_experts = 1;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
   int kv_heads = 0, head_width = 128, window = 0;
+  bool head_norms = false, sinks = false;
   int chosen = 0, index_heads = 64, key_width = 192, value_width = 128;
   int dense_width = 18432;
   int tensor = 0;  // 0: to be settled
   bool int8 = true, full_mesh = false;
-  bool int8_networks = true;
+  std::string networks = "int8";
 
   bool dense() const { return experts == 0; }
+  // Bytes of a weight of a network.
+  double network_bytes() const { return networks == "bf16" ? 2 : networks == "int8" ? 1 : 0.5; }
   int requests_of_die() const { return batch / dies_of_npu; }
   // Ranks with tokens and attention, and those with experts.
   int token_ranks() const { return ranks - expert_ranks; }
@@ -78,7 +81,7 @@ struct LayerOptions {
           "steps of recorded requests");
     visit("kv-sets", self.kv_sets, Range{2, 64},
           "drawn lengths: sets of them that dies have, the longest die's among them");
-    visit("mtp", self.mtp, Range{0, 2}, "tokens predicted beyond the next one: each is a further query");
+    visit("mtp", self.mtp, Range{0, 3}, "tokens predicted beyond the next one: each is a further query");
     visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
           "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
     visit("split", self.split, Form{"AIC/AIV,AIC/AIV|A:B|auto"},
@@ -123,6 +126,10 @@ struct LayerOptions {
     visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
     visit("window", self.window, Range{0, 1'000'000},
           "last tokens that an attention over keys and values sees; 0: all");
+    visit("qk-norm", self.head_norms, Either{"none", "heads"},
+          "norms of each head's query and key before their rotation, with --kv-heads");
+    visit("sinks", self.sinks, Either{"none", "heads"},
+          "a learnt score of each head that its softmax counts beside those of tokens, with --kv-heads");
     visit("sparse", self.chosen, Range{0, 2048, 64},
           "cached tokens that a query sees at most, with a latent; 0: all");
     visit("index-heads", self.index_heads, Range{0, 64, 16},
@@ -139,8 +146,10 @@ struct LayerOptions {
           "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
     visit("projections", self.int8, Either{"bf16", "int8"},
           "type of attention's products with hidden and q-lora");
-    visit("networks", self.int8_networks, Either{"bf16", "int8"},
-          "type of weights and products of experts and of dense networks; dispatch sends INT8 in any case");
+    visit(
+        "networks", self.networks, OneOf{{"bf16", "int8", "w4a8"}},
+        "type of weights and products of experts and of dense networks, w4a8: weights of 4 bits with a scale "
+        "per column, activations of INT8; dispatch sends INT8 in any case");
   }
   // A ratio becomes cores. Throws InputError.
   void settle(const hw::Machine& machine);

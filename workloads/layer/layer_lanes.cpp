@@ -103,8 +103,14 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
   step.part("sampling", parts.sampling);
   for (int n = 0; n < options.layer.mtp; ++n) {
     step.part("launch", launch);
-    step.part("MTP projection", parts.mtp_projection);
-    layer("MTP layer", 0, layers + n, parts.first_layer);
+    if (n == 0) {
+      step.part("MTP projection", parts.mtp_projection);
+      layer("MTP layer", 0, layers, parts.first_layer);
+    } else {
+      // Its kernels are not kept.
+      step.part("MTP projection", parts.further_projection);
+      step.part("further MTP layer", parts.further_layer);
+    }
     step.part("MTP head", parts.mtp_head);
     step.part("MTP sampling", parts.mtp_sampling);
   }

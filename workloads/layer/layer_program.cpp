@@ -183,6 +183,7 @@ class MoeParts {
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = setting_.width;
     setting.bf16 = setting_.bf16_networks;
+    setting.int4 = setting_.int4_networks;
     InTurn made;
     auto& network = made.add<operators::ExpertFfn>(setting);
     const int rank = static_cast<int>(at.rank);
@@ -261,8 +262,9 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe, bool t
 // A dense gated network on the tokens of a rank, in slices of a width that the kernel holds, which are summed
 // in pairs; before it its norm and, for INT8, the quantisation of its rows. What is replayed is the network
 // alone.
-std::vector<LayerStep> dense_steps(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width, bool bf16,
-                                   std::uint64_t seed) {
+std::vector<LayerStep> dense_steps(const LayerSetting& asked, std::uint32_t tokens, std::uint64_t seed) {
+  const std::uint32_t hidden = asked.attention.hidden, width = asked.dense_width;
+  const bool bf16 = asked.bf16_networks, int4 = asked.int4_networks;
   const int slices = dense_slices(width);
   LayerStep rows{{"norm"}, 1}, network{{"network"}, 1},
       sums{std::vector<std::string>(additions_of(slices).size(), "add"), 1};
@@ -276,8 +278,13 @@ std::vector<LayerStep> dense_steps(std::uint32_t tokens, std::uint32_t hidden, s
   network.make = [=](const LayerSpot&) {
     InTurn made;
     made.add<operators::Ffn>(
-        operators::FfnSetting{std::vector<std::uint32_t>(static_cast<std::size_t>(slices), tokens), hidden,
-                              width / static_cast<std::uint32_t>(slices), bf16},
+        operators::FfnSetting{std::vector<std::uint32_t>(static_cast<std::size_t>(slices), tokens),
+                              hidden,
+                              width / static_cast<std::uint32_t>(slices),
+                              bf16,
+                              false,
+                              {},
+                              int4},
         seed);
     return made.take();
   };
@@ -325,8 +332,7 @@ LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
     if (shares)
       program.steps.push_back(
           collective_step("all_reduce_attention", 0, setting, CollectiveKind::all_reduce, bytes));
-    for (LayerStep& step : dense_steps(tokens, hidden, asked.dense_width, asked.bf16_networks, seed))
-      program.steps.push_back(std::move(step));
+    for (LayerStep& step : dense_steps(asked, tokens, seed)) program.steps.push_back(std::move(step));
     if (shares)
       program.steps.push_back(
           collective_step("all_reduce_network", 1, setting, CollectiveKind::all_reduce, bytes));

@@ -31,6 +31,7 @@ struct LayerSetting {
   std::uint32_t expert_group = 32, token_groups = 4;  // of the gate: reference::GateCase
   std::uint32_t width = 2048;                         // of an expert
   bool bf16_networks = false;                         // weights of experts and of dense networks; else INT8
+  bool int4_networks = false;                         // these weights, beside activations of INT8
   std::uint32_t dense_width = 0;  // of a rank's part of the network; 0: the layer has experts
   int tensor = 1;  // ranks that share the heads of a sequence, and the network of a dense layer: they follow
                    // one another

@@ -20,11 +20,6 @@ namespace cm384::studies {
 void PrefillOptions::follow(const Given& given) {
   if (model.empty()) return;
   const models::Model of = models::load_model(model);
-  const models::Whole index_heads = of.stated.facts.index.heads;
-  if (index_heads > 0)
-    throw InputError(fmt::format(
-        "--model {}: index.heads: {}; allowed in a prefill: no indexer, of prompts it has no kernel here",
-        of.name, index_heads));
   OptionValues values = DecodeOptions::of_model(of);
   std::erase_if(values,
                 [](const auto& value) { return value.first == "mtp" || value.first == "microbatches"; });
@@ -49,8 +44,10 @@ void check_options(const StudyContext& context, const PrefillOptions& o) {
     refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.experts,
                        o.moe_layers));
   if (o.layers() == 0) refuse("--dense-layers 0 and --moe-layers 0: allowed: at least one layer");
-  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers"},
+  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers", "qk-norm", "sinks"},
        "without --kv-heads: the cache has latents");
+  none(o.chosen > 0, {"index-heads", "key-width", "value-width"}, "without --sparse");
+  none(o.kv_heads == 0, {"sparse"}, "with --kv-heads: there is no latent");
   none(o.kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
   none(o.experts > 0,
        {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts", "redundant",
@@ -60,6 +57,11 @@ void check_options(const StudyContext& context, const PrefillOptions& o) {
   if (o.experts > 0) check_groups(o.experts, o.experts_per_token, o.expert_group, o.token_groups);
   if (o.kv_heads > 0 && o.heads % o.kv_heads != 0)
     refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
+  if (o.chosen > 0 && o.by_heads)
+    refuse("--attention sp-tp-sp: makes keys and values of each head; allowed with --sparse: data-parallel");
+  if (o.sharing_layers >= o.layers() || (o.sharing_layers > 0 && !o.chooses()))
+    refuse(fmt::format("--sharing-layers {}: allowed: with --sparse and an indexer, fewer than {} layers",
+                       o.sharing_layers, o.layers()));
   if (o.kv_heads > 0 && o.by_heads)
     refuse("--attention sp-tp-sp: gathers latents; allowed with --kv-heads: data-parallel");
   if (o.kv_heads == 0 && o.heads % 16 != 0)
@@ -106,16 +108,21 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
   const double hidden = o.hidden, heads = o.heads, layers = o.dense_layers + o.moe_layers;
   const double own_heads = o.by_heads ? heads / o.ranks : heads;
   const double attention = o.kv_heads > 0 ? hidden * o.head_width * 2 * (heads + o.kv_heads)
-                                          : hidden * (o.q_lora + 576) + o.q_lora * own_heads * 192 +
-                                                512 * own_heads * 256 + heads * 128 * hidden;
+                                          : hidden * (o.q_lora + 576) + o.q_lora * own_heads * o.key_width +
+                                                512 * own_heads * (o.key_width - 64 + o.value_width) +
+                                                heads * o.value_width * hidden;
+  const double indexer =
+      o.chooses() ? (layers - o.sharing_layers) * (o.index_heads * (128.0 * o.q_lora + hidden) + 128 * hidden)
+                  : 0;
   const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
   const int slots = o.experts == 0 ? 0 : (o.experts + redundant + o.ranks - 1) / o.ranks + o.shared_experts;
-  const double network = o.bf16_networks ? 2 : 1;  // bytes of an element
-  const double weights = layers * attention + network * o.moe_layers * slots * 3 * hidden * o.width +
-                         network * 3 * o.dense_layers * hidden * o.dense_width +
-                         2 * 2 * hidden * o.vocabulary;
+  const double network = o.networks == "bf16" ? 2 : o.networks == "int8" ? 1 : 0.5;  // bytes of an element
+  const double weights =
+      layers * attention + indexer + network * o.moe_layers * slots * 3 * hidden * o.width +
+      network * 3 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
   const double gathered = o.by_heads ? 2.0 * o.ranks * (o.q_lora + 576) : 0;
   const double activations = o.kv_heads > 0 ? 2.0 * o.head_width * (2 * heads + 2 * o.kv_heads)
+                             : o.chosen > 0 ? heads * 2 * (o.key_width + 576 + 512 + o.value_width)
                                             : heads * 2 * (192 + 192 + 128 + 128);
   const double token = layers * o.token_bytes() + std::max(activations + gathered, 9 * hidden * 3);
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);

@@ -11,8 +11,8 @@ namespace cm384::studies {
 
 int count_of(const PrefillOptions& o, const PrefillPart& part) {
   const PrefillPart::Of of = part.of;
-  if (part.layers == PrefillPart::Layers::sliding) return o.sliding_layers;
-  if (part.layers == PrefillPart::Layers::full) return o.layers() - o.sliding_layers;
+  if (part.layers == PrefillPart::Layers::sliding) return o.unlike_layers();
+  if (part.layers == PrefillPart::Layers::full) return o.layers() - o.unlike_layers();
   if (of == PrefillPart::Of::head || of == PrefillPart::Of::cache) return 1;
   return of == PrefillPart::Of::dense ? o.dense_layers
          : of == PrefillPart::Of::moe ? o.moe_layers
@@ -32,7 +32,7 @@ BatchTimes in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& part
   made.layer_us = o.moe_layers > 0 ? sums[0] + sums[1] : 0;
   made.dense_us = o.dense_layers > 0 ? sums[0] + sums[2] : 0;
   made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3] + sums[4];
-  if (o.sliding_layers > 0) made.all_us += o.sliding_layers * window;
+  if (o.unlike_layers() > 0) made.all_us += o.unlike_layers() * window;
   return made;
 }
 
@@ -46,7 +46,7 @@ PartChain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& part
   };
   add(PrefillPart::Of::cache);
   for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
-    add(PrefillPart::Of::attention, layer >= o.layers() - o.sliding_layers);
+    add(PrefillPart::Of::attention, layer >= o.layers() - o.unlike_layers());
     add(layer < o.dense_layers ? PrefillPart::Of::dense : PrefillPart::Of::moe);
     made.layers.push_back(made.parts.size());
   }

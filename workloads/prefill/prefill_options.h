@@ -21,7 +21,7 @@ struct PrefillOptions {
   int cached = 0;
   bool by_heads = false;
   bool int8_latents = false;
-  bool bf16_networks = false;
+  std::string networks = "int8";
   bool sdma = false;
   Integers microbatches{1};
   int chunk = 256, sdma_chunk = 1024;
@@ -34,6 +34,8 @@ struct PrefillOptions {
   int expert_group = 32, token_groups = 4;
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
   int kv_heads = 0, head_width = 128, window = 0;
+  bool head_norms = false, sinks = false;
+  int chosen = 0, index_heads = 64, key_width = 192, value_width = 128, sharing_layers = 0;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
   NpuPrices prices;
 
@@ -56,9 +58,10 @@ struct PrefillOptions {
           "attention of some heads of all tokens, with an all-gather and an all-to-all between");
     visit("latents", self.int8_latents, Either{"bf16", "int8"}, "how sp-tp-sp gathers them",
           Needs{"attention", {"sp-tp-sp"}});
-    visit("networks", self.bf16_networks, Either{"int8", "bf16"},
-          "type of weights and products of experts and of dense networks; rows go to experts in INT8 in any "
-          "case");
+    visit(
+        "networks", self.networks, OneOf{{"int8", "bf16", "w4a8"}},
+        "type of weights and products of experts and of dense networks, w4a8: weights of 4 bits with a scale "
+        "per column, activations of INT8; rows go to experts in INT8 in any case");
     visit("path", self.sdma, Either{"aiv-direct", "sdma"},
           "how rows get to the experts' ranks and back: stored by AIVs, or by SDMA behind what AIVs compute");
     visit("microbatches", self.microbatches, Range{1, 2},
@@ -94,6 +97,19 @@ struct PrefillOptions {
           "heads of keys and values that query heads share; 0: a latent of 512 and 64 is cached (MLA)");
     visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
     visit("window", self.window, Range{0, 999'936, 128}, "last tokens that a sliding layer sees");
+    visit("qk-norm", self.head_norms, Either{"none", "heads"},
+          "norms of each head's query and key before their rotation, with --kv-heads");
+    visit("sinks", self.sinks, Either{"none", "heads"},
+          "a learnt score of each head that its softmax counts beside those of tokens, with --kv-heads");
+    visit("sparse", self.chosen, Range{0, 2048, 64},
+          "tokens that a query sees at most, with a latent; 0: all");
+    visit("index-heads", self.index_heads, Range{0, 64, 16},
+          "heads of the indexer that chooses them; 0: a layer before has chosen");
+    visit("key-width", self.key_width, Range{192, 256, 64},
+          "elements of a head's query and key, the rope's 64 inside, with --sparse");
+    visit("value-width", self.value_width, Range{128, 256, 128}, "elements of a head's value, with --sparse");
+    visit("sharing-layers", self.sharing_layers, Range{0, 1000},
+          "layers whose attention takes the choice of a layer before", Needs{"sparse", {}});
     visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
@@ -110,7 +126,13 @@ struct PrefillOptions {
   }
   int layers() const { return dense_layers + moe_layers; }
   // Bytes that are cached of a token and layer.
-  int token_bytes() const { return kv_heads > 0 ? 4 * kv_heads * head_width : 2 * (512 + 64); }
+  int token_bytes() const {
+    // Of an indexer a key in INT8 with its scale, in every layer: fewer where layers share a choice.
+    return kv_heads > 0 ? 4 * kv_heads * head_width : 2 * (512 + 64) + (chooses() ? 128 + 4 : 0);
+  }
+  bool chooses() const { return chosen > 0 && index_heads > 0; }
+  // Layers with another attention than the others have.
+  int unlike_layers() const { return sliding_layers + sharing_layers; }
 };
 
 }  // namespace cm384::studies

@@ -18,6 +18,8 @@
 #include "workloads/moe/moe_case.h"
 #include "workloads/operators/all_to_all/step.h"
 #include "workloads/operators/attention/attention.h"
+#include "workloads/operators/rows/rows.h"
+#include "workloads/operators/sparse/sparse.h"
 
 namespace cm384::studies {
 namespace {
@@ -26,6 +28,8 @@ using Of = PrefillPart::Of;
 constexpr unsigned kAllUnits = kCubeUnit | kVectorUnit;
 // Of the latents of keys and of their part that is rotated; of a head's queries, keys and values.
 constexpr int kLatent = 512, kRotated = 64, kQuery = 192, kValue = 128;
+constexpr int kIndexWidth = 128;    // of an index head
+constexpr int kMostQueries = 1024;  // of a prompt whose sparse attention is run
 // Behind a row in INT8: its scale.
 constexpr int kScaleBytes = 64;
 
@@ -141,6 +145,10 @@ class Layer {
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     rows(of, "quantise", "quantise", tokens(), o_.hidden);
     product(of, "queries, keys and values", tokens(), (o_.heads + 2 * o_.kv_heads) * width, o_.hidden);
+    if (o_.head_norms) {
+      norm_of_heads("norm of queries", o_.heads);
+      norm_of_heads("norm of keys", o_.kv_heads);
+    }
     // In so many parts of a token as the kernel needs.
     int parts = 1;
     while (rotated % (2 * parts) != 0 || rotated / parts > int{CM384_ROPE_HEADS}) ++parts;
@@ -159,11 +167,23 @@ class Layer {
     rows(of, "quantise the output", "quantise", tokens(), o_.heads * width);
     product(of, "output projection", tokens(), o_.hidden, o_.heads * width);
   }
+  void norm_of_heads(const char* name, int heads) {
+    made(Of::attention, name, PartKind::rows, kVectorUnit, tokens(),
+         [width = o_.head_width, heads, seed = context_.seed](std::uint64_t some) -> MakeOperator {
+           reference::RowCase rows{
+               .operation = reference::RowOperation::head_norm,
+               .rows = static_cast<std::uint32_t>(some) * static_cast<std::uint32_t>(heads),
+               .width = static_cast<std::uint32_t>(width),
+               .seed = seed};
+           return [rows] { return std::make_unique<operators::Rows>(rows, 2); };
+         });
+  }
   // Of prompts of several lengths: `all` groups of query heads, each of `group` with keys and values of its
   // own.
   void ragged(int all, int group, int kv_heads) {
     operators::RaggedSetting setting{.seed = context_.seed, .prompts = share_.lengths};
     setting.width = static_cast<std::uint32_t>(o_.head_width);
+    setting.sinks = kv_heads > 0 && o_.sinks;
     made(Of::attention, "attention", PartKind::attention, kAllUnits, static_cast<std::uint64_t>(all),
          [setting, group, shared = kv_heads > 0](std::uint64_t some) -> MakeOperator {
            operators::RaggedSetting own = setting;
@@ -182,7 +202,8 @@ class Layer {
                                        .cached = number(o_.cached),
                                        .kv_heads = number(o_.kv_heads),
                                        .width = number(o_.head_width),
-                                       .window = number(window)};
+                                       .window = number(window),
+                                       .sinks = o_.sinks};
     made(Of::attention, name, PartKind::attention, kAllUnits, all,
          [attention, group = number(o_.heads / o_.kv_heads)](std::uint64_t some) -> MakeOperator {
            reference::AttentionCase own = attention;
@@ -193,8 +214,130 @@ class Layer {
          });
   }
 
+  // Products of each head, of BF16.
+  void products_of_heads(const char* name, int n, int k) {
+    one(Of::attention, name, PartKind::product, kCubeUnit, tokens(), [=, this](std::uint64_t some) {
+      return OpRequest{.name = "batch-matmul", .shape = fmt::format("{}x{}x{}x{}", o_.heads, some, n, k)};
+    });
+  }
+  // Of layers that choose themselves.
+  void choosing() {
+    if (o_.sharing_layers > 0) parts_.back().layers = PrefillPart::Layers::full;
+  }
+  // Over the latents of the tokens that an indexer chooses for each query, which are gathered.
+  void sparse_attention() {
+    constexpr Of of = Of::attention;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(of, "quantise", "quantise", tokens(), o_.hidden);
+    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
+    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
+    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
+        [](std::uint64_t some) {
+          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
+        });
+    rows(of, "quantise the queries' latent", "quantise", tokens(), o_.q_lora);
+    product(of, "queries", tokens(), o_.heads * o_.key_width, o_.q_lora);
+    rotation("rotation of queries", o_.heads);
+    products_of_heads("queries to latents", kLatent, o_.key_width - kRotated);
+    if (o_.chooses()) {
+      product(of, "index queries", tokens(), o_.index_heads * kIndexWidth, o_.q_lora);
+      choosing();
+      product(of, "index keys and weights", tokens(), kIndexWidth + o_.index_heads, o_.hidden);
+      choosing();
+      rotation("rotation of index queries", o_.index_heads);
+      choosing();
+      rows(of, "quantise index queries", "quantise", tokens() * static_cast<std::uint64_t>(o_.index_heads),
+           kIndexWidth);
+      choosing();
+    }
+    choose_and_attend();
+    products_of_heads("values", o_.value_width, kLatent);
+    rows(of, "quantise the output", "quantise", tokens(), o_.heads * o_.value_width);
+    product(of, "output projection", tokens(), o_.hidden, o_.heads * o_.value_width);
+  }
+  void rotation(const char* name, int heads) {
+    one(Of::attention, name, PartKind::rows, kVectorUnit, tokens(), [heads](std::uint64_t some) {
+      return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
+    });
+  }
+  // Prompt after prompt, each by some of its queries, evenly spread.
+  void choose_and_attend() {
+    SparseTimes sum;
+    if (share_.lengths.empty()) {
+      sum = of_prompt(o_.prompt, o_.cached, share_.prompts);
+    } else {
+      for (const operators::RaggedPrompt& prompt : share_.lengths)
+        sum += of_prompt(static_cast<int>(prompt.length), static_cast<int>(prompt.cached), 1);
+    }
+    const auto add = [&](const char* name, double us, unsigned units, PartKind kind) {
+      parts_.push_back({name, Of::attention, us, units, kind, 0, {}});
+    };
+    if (o_.chooses()) {
+      add("index scores", sum.scores, kCubeUnit, PartKind::product);
+      choosing();
+      add("choice", sum.choice, kVectorUnit, PartKind::rows);
+      choosing();
+    }
+    add("attention", sum.attention, kAllUnits, PartKind::attention);
+  }
+  struct SparseTimes {
+    double scores = 0, choice = 0, attention = 0;
+    SparseTimes& operator+=(const SparseTimes& more) {
+      scores += more.scores;
+      choice += more.choice;
+      attention += more.attention;
+      return *this;
+    }
+  };
+  SparseTimes of_prompt(int length, int cached, int prompts) {
+    // A page of index keys is read once for so many queries, whose heads the cube core holds.
+    const int heads = o_.chooses() ? o_.index_heads : 64, queries = std::min(16, 256 / heads);
+    const int all = (length - cached) / queries,
+              step = std::max(1, (all * queries + kMostQueries - 1) / kMostQueries);
+    operators::MlaSetting attention;
+    for (int n = step / 2; n < all; n += step)
+      attention.kv_lens.push_back(static_cast<std::uint32_t>(cached + n * queries + 1));
+    attention.queries = static_cast<std::uint32_t>(queries);
+    attention.heads = static_cast<std::uint32_t>(o_.heads);
+    attention.one_prompt = true;
+    const operators::IndexSetting index{attention.kv_lens, attention.queries,
+                                        static_cast<std::uint32_t>(heads),
+                                        static_cast<std::uint32_t>(o_.chosen), true};
+    const double factor = prompts * static_cast<double>(all) / static_cast<double>(attention.kv_lens.size());
+    SparseTimes made;
+    take([&](const StudyContext& context) {
+      CubeSetting cubes;
+      cubes.blocks = context.machine.die.groups();
+      cubes.graph = true;
+      CubeRun run(context, fmt::format("sparse attention of {} tokens", length), cubes, [&] {
+        Stages stages;
+        auto scores = std::make_unique<operators::Indexer>(index, context.seed);
+        auto choice = std::make_unique<operators::TopK>(*scores);
+        auto sparse = std::make_unique<operators::SparseAttention>(attention, index, context.seed);
+        if (o_.chooses()) stages.run = {scores.get(), choice.get()};
+        stages.run.push_back(sparse.get());
+        for (operators::KernelOperator* stage : stages.run) stage->launch_in_graph(true);
+        stages.placed.push_back(std::move(scores));
+        stages.placed.push_back(std::move(choice));
+        stages.placed.push_back(std::move(sparse));
+        return stages;
+      });
+      const std::vector<CubeReading> readings = run.measure(result_.simulator);
+      stopped_ = stopped_ || readings.empty();
+      if (readings.empty()) return 0.0;
+      made.attention = factor * readings.back().task_us;
+      if (readings.size() > 1) {
+        made.scores = factor * readings[0].task_us;
+        made.choice = factor * readings[1].task_us;
+      }
+      return 0.0;
+    });
+    return made;
+  }
+
   void attention() {
     if (o_.kv_heads > 0) return grouped_attention();
+    if (o_.chosen > 0) return sparse_attention();
     constexpr Of of = Of::attention;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     rows(of, "quantise", "quantise", tokens(), o_.hidden);
@@ -372,7 +515,8 @@ class Layer {
       setting.expert_rows = expert_rows;
       setting.hidden = static_cast<std::uint32_t>(o_.hidden);
       setting.width = static_cast<std::uint32_t>(width);
-      setting.bf16 = o_.bf16_networks;
+      setting.bf16 = o_.networks == "bf16";
+      setting.int4 = o_.networks == "w4a8";
       setting.int8_rows = of == Of::moe;
       setting.blocks = context.machine.die.groups();
       setting.graph = true;
@@ -387,8 +531,10 @@ class Layer {
     const operators::FfnSetting setting{{rows},
                                         static_cast<std::uint32_t>(o_.hidden),
                                         static_cast<std::uint32_t>(width),
-                                        o_.bf16_networks,
-                                        of == Of::moe};
+                                        o_.networks == "bf16",
+                                        of == Of::moe,
+                                        {},
+                                        o_.networks == "w4a8"};
     return {[setting, seed = context_.seed] { return std::make_unique<operators::Ffn>(setting, seed); }};
   }
 

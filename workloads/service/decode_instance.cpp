@@ -65,7 +65,9 @@ std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t reques
                                        std::uint32_t attempt) const {
   traces::Random random(seed_, std::uint64_t{attempt} << 32 | request);
   // random.real() < acceptance, in the whole numbers that real() is made of.
-  const auto accepted = static_cast<std::uint64_t>(std::ceil(spec_.acceptance * 0x1p53));
+  const auto whole = [](double share) { return static_cast<std::uint64_t>(std::ceil(share * 0x1p53)); };
+  const bool alike = spec_.draft_acceptance.empty();
+  const std::uint64_t accepted = whole(alike ? spec_.acceptance : spec_.draft_acceptance.front());
   const auto accepts = [&] { return random.next() >> 11 < accepted ? 1 : 0; };
   std::int32_t steps = 0, made = 0;
   if (spec_.mtp == 1) {
@@ -74,7 +76,11 @@ std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t reques
   }
   for (; made < tokens; ++steps) {
     ++made;
-    for (int more = 0; more < spec_.mtp && accepts() > 0; ++more) ++made;
+    const auto right = [&](int more) {
+      if (alike) return accepts() > 0;
+      return random.next() >> 11 < whole(spec_.draft_acceptance[static_cast<std::size_t>(more)]);
+    };
+    for (int more = 0; more < spec_.mtp && right(more); ++more) ++made;
   }
   return steps;
 }

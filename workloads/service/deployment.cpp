@@ -136,6 +136,13 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   if (deployment.prefill.chunk > deployment.prefill.batch_tokens)
     throw InputError(fmt::format("deployment: prefill.chunk: {}; allowed: at most prefill.batch_tokens, {}",
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));
+  const std::size_t drafts = deployment.decode.draft_acceptance.size();
+  if (drafts > 0 && drafts != static_cast<std::size_t>(deployment.decode.mtp))
+    throw InputError(fmt::format(
+        "deployment: decode.draft_acceptance: {} numbers; allowed: one for each of decode.mtp, {}", drafts,
+        deployment.decode.mtp));
+  if (drafts > 0 && deployment.is_changed("decode.acceptance"))
+    throw InputError("deployment: decode.acceptance: has no effect with decode.draft_acceptance");
   if (deployment.is_changed("decode.block") && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
   check_scale(deployment);

@@ -78,6 +78,7 @@ struct PrefillSpec {
 struct DecodeSpec {
   int instances = 1, npus = 160, batch = 96, mtp = 1, graph_step = 8;
   double acceptance = 0.7;
+  hw::Reals draft_acceptance{};
   Bytes kv_room{}, token{70'272};
   Time bubble{}, renew_time{};
   int renew_every = 0;
@@ -106,6 +107,8 @@ struct DecodeSpec {
     visit("mtp", self.mtp, Range{0, 8}, "tokens predicted beyond the next one");
     visit("acceptance", self.acceptance, Range{0.0, 1.0},
           "chance of each of these, if those before it were right");
+    visit("draft_acceptance", self.draft_acceptance, Range{0.0, 1.0},
+          "the same of each of them in turn, in place of `acceptance`");
     visit(
         "model", self.model, hw::Form{"NAME"},
         "language model that `token`, `kv_room` and prefill.batch_time are of; with a library of another one "

@@ -21,7 +21,7 @@ hw::CubeCore cube_parameters() {
   hw::CubeCore p;
   p.queue_depth = 32;
   p.mmad_setup = 6;
-  p.macs_per_cycle = {8192, 4096, 1024};
+  p.macs_per_cycle = {8192, 4096, 1024, 16384};
   p.l0a_bytes_per_cycle = 512;
   p.l0b_bytes_per_cycle = 256;
   p.table_bytes_per_cycle = 16;

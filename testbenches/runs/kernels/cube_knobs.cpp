@@ -36,6 +36,9 @@ void UnitSections(uint64_t data) {
   Section(CM384_CUBE_KNOB_MMAD_F16, [&] {
     for (int i = 0; i < 16; ++i) Mmad<half>(0, 0, 0, p);
   });
+  Section(CM384_CUBE_KNOB_MMAD_S4, [&] {
+    for (int i = 0; i < 16; ++i) Mmad<int4b_t>(0, 0, 0, p);
+  });
   Section(CM384_CUBE_KNOB_LOAD_A, [] {
     for (int i = 0; i < 8; ++i) LoadA<int8_t>(0, 0, 4096, 8, 4);
   });

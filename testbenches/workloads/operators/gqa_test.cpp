@@ -27,6 +27,12 @@ GqaSetting gqa_of(std::vector<std::uint32_t> kv_lens, std::uint32_t queries, std
   return setting;
 }
 
+GqaSetting with(GqaSetting setting, bool norms, bool sinks) {
+  setting.norms = norms;
+  setting.sinks = sinks;
+  return setting;
+}
+
 struct Times {
   Time attention, prolog, output;
   friend bool operator==(const Times&, const Times&) = default;
@@ -72,6 +78,29 @@ INSTANTIATE_TEST_SUITE_P(
                       gqa_of({2000}, 1, 8, 1, 64), gqa_of({128, 40, 127}, 2, 16, 4, 128, 0, true),
                       gqa_of({300}, 1, 96, 8, 128, 0, true), gqa_of({500, 64, 3}, 1, 64, 8, 64, 128, true),
                       gqa_of({20}, 1, 32, 32, 128)));
+
+// Norms of heads of both widths, of one head and of as many as a vector core holds; sinks of heads with
+// padding between them, in several tiles, in the first of several parts, in a window; both.
+INSTANTIATE_TEST_SUITE_P(NormsAndSinks, GqaLayer,
+                         ::testing::Values(with(gqa_of({128, 40, 127}, 2, 16, 4, 128), true, false),
+                                           with(gqa_of({200, 513, 64}, 1, 64, 8, 64), true, false),
+                                           with(gqa_of({20}, 1, 32, 32, 128), true, false),
+                                           with(gqa_of({300}, 1, 33, 1, 128, 0, true), true, false),
+                                           with(gqa_of({128, 129, 1, 300, 77}, 1, 8, 1, 128), false, true),
+                                           with(gqa_of({2000}, 1, 8, 1, 64), false, true),
+                                           with(gqa_of({500, 64, 3}, 2, 64, 8, 64, 128), false, true),
+                                           with(gqa_of({260}, 1, 48, 2, 128), false, true),
+                                           with(gqa_of({700, 40}, 1, 64, 16, 128, 0, true), true, true)));
+
+// What they add: a share of the projection, and hardly anything of attention; nothing of what has none.
+TEST(GqaLayer, NormsAndSinksTakeLittle) {
+  const GqaSetting plain = gqa_of(std::vector<std::uint32_t>(24, 1024), 1, 64, 4, 128);
+  const Times without = run_layer(plain, 24, false), both = run_layer(with(plain, true, true), 24, false);
+  EXPECT_GT(both.prolog, without.prolog);
+  EXPECT_LT(both.prolog.us(), 1.3 * without.prolog.us());
+  EXPECT_GT(both.attention, without.attention);
+  EXPECT_LT(both.attention.us(), 1.03 * without.attention.us());
+}
 
 // Alone, on values of its own.
 TEST(GqaAttention, IsRightAlone) {
@@ -167,6 +196,22 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GroupedPrompt,
                                            prompt_of(4, 2, 128, 400, 256, 0, false),
                                            prompt_of(1, 1, 128, 48, 0, 0, false)));
 
+reference::AttentionCase with_sinks(reference::AttentionCase prompt) {
+  prompt.sinks = true;
+  return prompt;
+}
+INSTANTIATE_TEST_SUITE_P(Sinks, GroupedPrompt,
+                         ::testing::Values(with_sinks(prompt_of(8, 2, 128, 400, 128, 0)),
+                                           with_sinks(prompt_of(16, 1, 64, 144, 0, 0)),
+                                           with_sinks(prompt_of(4, 1, 64, 656, 0, 128))));
+
+TEST(GroupedPrompt, HasSinksWithGroupedHeadsAndAMaskAlone) {
+  EXPECT_THAT(refusal([] { FlashAttention(with_sinks(prompt_of(4, 0, 128, 256, 0, 0))); }),
+              ::testing::HasSubstr("sinks: allowed: with grouped heads"));
+  EXPECT_THAT(refusal([] { FlashAttention(with_sinks(prompt_of(4, 1, 64, 256, 0, 0, false))); }),
+              ::testing::HasSubstr("sinks: allowed: with grouped heads"));
+}
+
 TEST(GroupedPrompt, CountsWhatItsTokensSee) {
   const auto pairs = [](std::uint32_t length, std::uint32_t cached, std::uint32_t window) {
     return FlashAttention(prompt_of(4, 1, 64, length, cached, window)).work().operations / (4 * 64 * 2 * 4);
@@ -203,7 +248,7 @@ TEST(GroupedPrompt, WithoutAMaskHasGroupedHeadsAndNoWindow) {
 }
 
 TEST(GqaReplay, IsNearItsFirmware) {
-  const GqaSetting setting = gqa_of(std::vector<std::uint32_t>(24, 1024), 1, 32, 4, 128);
+  const GqaSetting setting = with(gqa_of(std::vector<std::uint32_t>(24, 1024), 1, 32, 4, 128), false, true);
   const auto recording = recorded<GqaAttention>(setting, 12);
   const auto time = [&](Grade grade, bool beside) {
     DieRig rig;

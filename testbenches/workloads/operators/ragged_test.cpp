@@ -57,6 +57,14 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RaggedPrompts,
                                            setting_of({{288, 0}, {16, 0}}, 4, 4, 64),
                                            setting_of({{160, 0}, {656, 512}}, 4, 1, 64)));
 
+RaggedSetting with_sinks(RaggedSetting setting) {
+  setting.sinks = true;
+  return setting;
+}
+INSTANTIATE_TEST_SUITE_P(Sinks, RaggedPrompts,
+                         ::testing::Values(with_sinks(setting_of({{48, 0}, {272, 256}, {144, 0}}, 8, 2)),
+                                           with_sinks(setting_of({{160, 0}, {656, 512}}, 4, 1, 64))));
+
 // The same tasks in the same order; where a task is comes out of a table here, which a core reads first.
 TEST(RaggedAttention, OfEqualPromptsTakesAsLongAsTheKernelForThese) {
   const double ragged = time_of(RaggedAttention(setting_of({{512, 128}, {512, 128}, {512, 128}}, 4)), 3);

@@ -23,6 +23,7 @@ MlaSetting attention_of(const IndexSetting& index, std::uint32_t heads) {
   setting.kv_lens = index.kv_lens;
   setting.queries = index.queries;
   setting.heads = heads;
+  setting.one_prompt = index.one_prompt;
   return setting;
 }
 Site vectors_of(DieRig& rig, host::DeviceMemory& memory, int groups, bool full) {
@@ -74,6 +75,27 @@ INSTANTIATE_TEST_SUITE_P(
                       index_of({9000, 3000, 4096}, 1, 16, 256), index_of({17000}, 1, 16, 2048),
                       index_of(std::vector<std::uint32_t>(30, 200), 1, 64, 128),
                       index_of(std::vector<std::uint32_t>(6, 13000), 1, 16, 64)));
+
+// Queries of a prompt, four at a time, whose tokens are before them in the same pages: from the first one on,
+// around the number of chosen tokens, and behind cached ones.
+IndexSetting prompt_of(std::uint32_t first, std::uint32_t count, std::uint32_t chosen) {
+  IndexSetting made = index_of({}, 4, 64, chosen);
+  for (std::uint32_t n = 0; n < count; ++n) made.kv_lens.push_back(first + 4 * n);
+  made.one_prompt = true;
+  return made;
+}
+INSTANTIATE_TEST_SUITE_P(Prompts, Choice, ::testing::Values(prompt_of(1, 40, 64), prompt_of(385, 20, 128)));
+
+// All of its sequences read the pages of the longest one.
+TEST(Choice, OfAPromptHasOneCache) {
+  const auto pages = [](IndexSetting setting, bool one_prompt) {
+    setting.one_prompt = one_prompt;
+    const Indexer indexer(setting, 1);
+    return reference::pages_of(indexer.page_table());
+  };
+  EXPECT_EQ(pages(prompt_of(1, 100, 64), true), 4u);
+  EXPECT_EQ(pages(prompt_of(1, 100, 64), false), 400u);
+}
 
 // Made-up scores of a few values: most of the choice is decided by the order of tokens.
 TEST(Choice, OfEqualScoresIsTheEarlierToken) {
@@ -127,7 +149,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SparseValues,
                                            SparseCase{index_of({300, 64}, 2, 16, 128), 32, 1},
                                            SparseCase{index_of({900}, 1, 16, 512), 128, 3},
                                            SparseCase{index_of({400, 700}, 2, 16, 320), 128, 2},
-                                           SparseCase{index_of({500, 333, 64}, 1, 16, 256), 64, 2}));
+                                           SparseCase{index_of({500, 333, 64}, 1, 16, 256), 64, 2},
+                                           SparseCase{prompt_of(125, 10, 128), 16, 2}));
 
 // One after another: what attention sees is what scores have chosen.
 TEST(SparseAttention, FollowsTheChoice) {

@@ -10,6 +10,12 @@
 
 namespace cm384::operators {
 
+std::vector<float> sinks_of_tiles(const std::vector<float>& of_heads) {
+  std::vector<float> made;
+  for (const float sink : of_heads) made.insert(made.end(), CM384_FLASH_TILE, sink);
+  return made;
+}
+
 FlashAttention::FlashAttention(const reference::AttentionCase& attention, std::uint32_t keys)
     : case_(attention), keys_(keys) {
   if (case_.length % 16 != 0)
@@ -28,6 +34,8 @@ FlashAttention::FlashAttention(const reference::AttentionCase& attention, std::u
                                  case_.window, CM384_FLASH_TILE));
   if (!case_.causal && (!grouped() || case_.window != 0))
     throw InputError("flash-attention: without a causal mask: allowed: grouped heads without a window");
+  if (case_.sinks && (!grouped() || !case_.causal))
+    throw InputError("flash-attention: sinks: allowed: with grouped heads and a causal mask");
   case_.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(case_.key())));
 }
 
@@ -60,24 +68,36 @@ void FlashAttention::lay_out(const Site& site) {
   a.v = allocate(kv_rows * case_.value() * 2);
   a.out = allocate(rows() * case_.value() * 2);
   a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE(a.block_tokens)} * site.cores.size());
+  const std::uint64_t sinks = case_.sinks ? case_.heads * (CM384_FLASH_TILE * 4ull) : 0;
+  if (sinks > 0) sinks_ = site.memory.allocate_lines(sinks);
   if (!site.full) {
     runtime().mark_payload(a.q, queries);
     runtime().mark_payload(a.k, kv_rows * case_.key() * 2);
     runtime().mark_payload(a.v, kv_rows * case_.value() * 2);
+    if (sinks > 0) runtime().mark_payload(sinks_, sinks);
     return;
   }
   inputs_ = reference::make_attention_inputs(case_);
   runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
   runtime().put(a.k, std::span<const std::uint16_t>(inputs_->k));
   runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
+  if (sinks == 0) return;
+  const std::vector<float> rows = sinks_of_tiles(inputs_->sinks);
+  runtime().put(sinks_, std::span<const float>(rows));
 }
 
 std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {
   const cm384_flash_attention& a = arguments_;
   if (!grouped()) return memory.put(a);
-  return memory.put(cm384_flash_grouped{a.q, a.k, a.v, a.out, a.workspace, a.sequences, a.heads,
-                                        case_.kv_heads, a.length, a.block_tokens, a.scale, a.cached,
-                                        case_.width, case_.window});
+  const cm384_flash_grouped grouped{a.q,         a.k,
+                                    a.v,         a.out,
+                                    a.workspace, a.sequences,
+                                    a.heads,     case_.kv_heads,
+                                    a.length,    a.block_tokens,
+                                    a.scale,     a.cached,
+                                    case_.width, case_.window};
+  if (case_.sinks) return memory.put(cm384_flash_sinks{grouped, sinks_});
+  return memory.put(grouped);
 }
 
 Work FlashAttention::work() const {
@@ -95,11 +115,12 @@ Work FlashAttention::work() const {
 }
 
 std::string FlashAttention::size() const {
-  return fmt::format("flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
-                     case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
-                     grouped() ? fmt::format(", {} KV heads of {}, window {}{}", case_.kv_heads, case_.width,
-                                             case_.window, case_.causal ? "" : ", no mask")
-                               : "");
+  return fmt::format(
+      "flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
+      case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
+      grouped() ? fmt::format(", {} KV heads of {}, window {}{}{}", case_.kv_heads, case_.width, case_.window,
+                              case_.causal ? "" : ", no mask", case_.sinks ? ", sinks" : "")
+                : "");
 }
 
 std::string FlashAttention::check() const {

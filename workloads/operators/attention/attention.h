@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "firmware/abi/flash_grouped.h"
 #include "workloads/operators/operator.h"
 #include "workloads/operators/reference/attention_reference.h"
 
 namespace cm384::operators {
+
+// Of each head once for every query of a tile, as kernels read them.
+std::vector<float> sinks_of_tiles(const std::vector<float>& of_heads);
 
 class FlashAttention final : public KernelOperator {
  public:
@@ -22,6 +26,7 @@ class FlashAttention final : public KernelOperator {
 
   const char* kernel() const override {
     if (!case_.causal) return "flash_full";
+    if (case_.sinks) return "flash_sinks";
     return grouped() ? "flash_grouped" : "flash_attention";
   }
   Work work() const override;
@@ -39,6 +44,7 @@ class FlashAttention final : public KernelOperator {
   reference::AttentionCase case_;
   std::uint32_t keys_;
   cm384_flash_attention arguments_{};
+  std::uint64_t sinks_ = 0;
   std::optional<reference::AttentionInputs> inputs_;
 };
 

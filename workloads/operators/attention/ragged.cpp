@@ -34,7 +34,8 @@ reference::AttentionCase RaggedAttention::case_of(const RaggedPrompt& prompt) co
                                 .length = prompt.length,
                                 .cached = prompt.cached,
                                 .kv_heads = setting_.kv_heads,
-                                .width = setting_.width};
+                                .width = setting_.width,
+                                .sinks = setting_.sinks};
   made.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(made.key())));
   return made;
 }
@@ -70,11 +71,14 @@ void RaggedAttention::lay_out(const Site& site) {
   a.out = allocate(tokens() * of.heads * of.value() * 2);
   a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE(a.block_tokens)} * site.cores.size());
   a.tiles = allocate(tiles_.size() * sizeof(cm384_flash_tile));
+  const std::uint64_t sinks = setting_.sinks ? of.heads * (CM384_FLASH_TILE * 4ull) : 0;
+  if (sinks > 0) sinks_ = site.memory.allocate_lines(sinks);
   runtime().put(a.tiles, std::span<const cm384_flash_tile>(tiles_));
   if (!site.full) {
     runtime().mark_payload(a.q, queries);
     runtime().mark_payload(a.k, keys);
     runtime().mark_payload(a.v, values);
+    if (sinks > 0) runtime().mark_payload(sinks_, sinks);
     return;
   }
   reference::AttentionCase all = of;
@@ -83,9 +87,13 @@ void RaggedAttention::lay_out(const Site& site) {
   runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
   runtime().put(a.k, std::span<const std::uint16_t>(inputs_->k));
   runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
+  if (sinks == 0) return;
+  const std::vector<float> rows = sinks_of_tiles(inputs_->sinks);
+  runtime().put(sinks_, std::span<const float>(rows));
 }
 
 std::uint64_t RaggedAttention::put_arguments(host::DeviceMemory& memory) const {
+  if (setting_.sinks) return memory.put(cm384_flash_ragged_sinks{arguments_, sinks_});
   return memory.put(arguments_);
 }
 
@@ -105,8 +113,8 @@ std::string RaggedAttention::size() const {
   for (const RaggedPrompt& prompt : setting_.prompts)
     lengths +=
         fmt::format("{}{}+{}", lengths.empty() ? "" : ",", prompt.cached, prompt.length - prompt.cached);
-  return fmt::format("ragged attention {} heads, {} KV heads of {}, prompts {}", setting_.heads,
-                     setting_.kv_heads, setting_.width, lengths);
+  return fmt::format("ragged attention {} heads, {} KV heads of {}, prompts {}{}", setting_.heads,
+                     setting_.kv_heads, setting_.width, lengths, setting_.sinks ? ", sinks" : "");
 }
 
 std::string RaggedAttention::check() const {
@@ -121,7 +129,8 @@ std::string RaggedAttention::check() const {
     };
     const reference::AttentionInputs own{part(inputs_->q, std::uint64_t{of.heads} * of.key()),
                                          part(inputs_->k, std::uint64_t{of.kv()} * of.key()),
-                                         part(inputs_->v, std::uint64_t{of.kv()} * of.value())};
+                                         part(inputs_->v, std::uint64_t{of.kv()} * of.value()),
+                                         inputs_->sinks};
     const std::string wrong = compare_attention(of, own, part(out, std::uint64_t{of.heads} * of.value()));
     if (!wrong.empty()) return fmt::format("prompt {}: {}", k, wrong);
     row += of.length;

@@ -22,6 +22,7 @@ struct RaggedSetting {
   std::uint32_t heads = 1;
   std::uint32_t kv_heads = 0;  // that heads share, as wide as they; 0: each head has its own, of MLA
   std::uint32_t width = 128;   // of a head, where they share: 64 or 128
+  bool sinks = false;          // where they share: a score of each head that its softmax counts besides
 };
 
 class RaggedAttention final : public KernelOperator {
@@ -29,7 +30,7 @@ class RaggedAttention final : public KernelOperator {
   // Throws InputError for no prompts, other lengths and heads that the kernel is not for.
   explicit RaggedAttention(const RaggedSetting& setting);
 
-  const char* kernel() const override { return "flash_ragged"; }
+  const char* kernel() const override { return setting_.sinks ? "flash_ragged_sinks" : "flash_ragged"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
@@ -44,6 +45,7 @@ class RaggedAttention final : public KernelOperator {
 
   RaggedSetting setting_;
   cm384_flash_ragged arguments_{};
+  std::uint64_t sinks_ = 0;
   std::vector<cm384_flash_tile> tiles_;  // those with the most keys first
   std::optional<reference::AttentionInputs> inputs_;
 };

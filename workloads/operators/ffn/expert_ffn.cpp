@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "workloads/operators/gemm/four_bits.h"
 #include "workloads/operators/gemm/memory.h"
 
 namespace cm384::operators {
@@ -17,12 +18,18 @@ std::uint64_t ExpertFfn::rows() const {
 }
 
 cm384_gemm ExpertFfn::multiplication(const Site& site, std::uint32_t n, std::uint32_t k) const {
-  const std::vector<std::uint32_t> share(setting_.expert_rows.size(), setting_.tile_rows);
+  const std::uint32_t rows = setting_.int4 ? 2 : 1;  // of A, for each
+  const std::vector<std::uint32_t> share(setting_.expert_rows.size(), rows * setting_.tile_rows);
   const cm384_gemm_type type = setting_.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8;
-  const GemmShape shape{
-      share, n, k, type, static_cast<std::uint32_t>(site.cores.size()), rates_of(site, type)};
+  const GemmShape shape{share,
+                        n,
+                        k / rows,
+                        type,
+                        static_cast<std::uint32_t>(site.cores.size()),
+                        setting_.int4 ? four_bit_rates(site) : rates_of(site, type)};
   cm384_gemm a = place_gemm(site.memory, shape, checked_tiling(shape), true, site.full);
   a.group_row_words = 2;  // counts have 64 bits, as dispatch leaves them
+  if (setting_.int4) become_four_bits(a);
   return a;
 }
 
@@ -43,13 +50,14 @@ void ExpertFfn::lay_out(const Site& site) {
     arguments_.scales = scales;
     a.gate_up.a = memory.allocate_lines(all * a.gate_up.a_pitch);
   } else {
-    a.gate_up.a = x;
+    a.gate_up.a = setting_.int4 ? memory.allocate_lines(all * setting_.hidden) : x;
     a.gate_up.token_scales = scales;
+    if (setting_.int4) place_four_bits(site, x, all);
   }
   a.gate_up.group_rows = region(link.dispatch.expert_token_nums, experts * 8);
   a.gate_up.c = memory.allocate_lines(all * a.gate_up.c_pitch);
   a.down = multiplication(site, setting_.hidden, setting_.width);
-  a.down.a = memory.allocate_lines(all * a.down.a_pitch);
+  a.down.a = memory.allocate_lines((setting_.int4 ? 2 : 1) * all * a.down.a_pitch);
   a.down.token_scales = setting_.bf16 ? 0 : memory.allocate_lines(all * 4);
   a.down.group_rows = a.gate_up.group_rows;
   a.down.c = region(link.combine.expert_x, all * a.down.c_pitch);
@@ -60,18 +68,33 @@ void ExpertFfn::lay_out(const Site& site) {
   runtime().mark_payload(scales, all * 4);
 }
 
+void ExpertFfn::place_four_bits(const Site& site, std::uint64_t x, std::uint64_t rows) {
+  const std::uint64_t experts = setting_.expert_rows.size(), gate_up = experts * 2 * setting_.width * 4,
+                      down = experts * setting_.hidden * 4;
+  four_bits_.x = x;
+  four_bits_.hidden_rows = site.memory.allocate_lines(rows * setting_.width);
+  four_bits_.gate_up_sums = site.memory.allocate_weights(gate_up);
+  four_bits_.down_sums = site.memory.allocate_weights(down);
+  if (site.full) return;
+  runtime().mark_payload(four_bits_.gate_up_sums, gate_up);
+  runtime().mark_payload(four_bits_.down_sums, down);
+}
+
 Work ExpertFfn::work() const {
   double rows = 0;
   for (const std::uint32_t expert : setting_.expert_rows) rows += expert;
   const double hidden = setting_.hidden, width = setting_.width;
-  const double element = setting_.bf16 ? 2 : 1;
+  const double element = setting_.int4 ? 0.5 : setting_.bf16 ? 2 : 1;
   const double weights = element * 3 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
   return {6.0 * rows * hidden * width, !setting_.bf16, weights + rows * hidden * 3, 3, weights};
 }
 
 std::string ExpertFfn::size() const {
   return fmt::format("experts {} for {}, {} x {}{}", fmt::join(setting_.expert_rows, ","), setting_.tile_rows,
-                     setting_.hidden, setting_.width, setting_.bf16 ? " bf16" : "");
+                     setting_.hidden, setting_.width,
+                     setting_.int4   ? " w4a8"
+                     : setting_.bf16 ? " bf16"
+                                     : "");
 }
 
 }  // namespace cm384::operators

@@ -20,6 +20,7 @@ struct ExpertFfnSetting {
   std::uint32_t tile_rows = 0;             // of an expert, that tiles are chosen for
   std::uint32_t hidden = 7168, width = 2048;
   bool bf16 = false;  // weights and products; rows come in INT8 all the same
+  bool int4 = false;  // weights, beside activations of INT8
 };
 
 class ExpertFfn final : public KernelOperator {
@@ -31,12 +32,16 @@ class ExpertFfn final : public KernelOperator {
     link_.emplace(Link{dispatch, combine});
   }
 
-  const char* kernel() const override { return setting_.bf16 ? "ffn_bf16" : "ffn"; }
+  const char* kernel() const override {
+    return setting_.int4 ? "ffn_w4a8" : setting_.bf16 ? "ffn_bf16" : "ffn";
+  }
   Work work() const override;
   std::string size() const override;
   // Nobody keeps its inputs: the operator behind compares.
   std::string check() const override { return {}; }
   const cm384_ffn& arguments() const { return arguments_.network; }
+  // Of weights of 4 bits, all but the network.
+  const cm384_ffn_w4a8& four_bits() const { return four_bits_; }
 
  private:
   struct Link {
@@ -45,14 +50,21 @@ class ExpertFfn final : public KernelOperator {
   };
   void lay_out(const Site& site) override;
   std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
+    if (setting_.int4) {
+      cm384_ffn_w4a8 made = four_bits_;
+      made.network = arguments_.network;
+      return memory.put(made);
+    }
     return setting_.bf16 ? memory.put(arguments_) : memory.put(arguments_.network);
   }
+  void place_four_bits(const Site& site, std::uint64_t x, std::uint64_t rows);
   cm384_gemm multiplication(const Site& site, std::uint32_t n, std::uint32_t k) const;
   std::uint64_t rows() const;
 
   ExpertFfnSetting setting_;
   std::optional<Link> link_;
   cm384_ffn_bf16 arguments_{};  // for INT8: the network of it
+  cm384_ffn_w4a8 four_bits_{};  // all but the network
 };
 
 }  // namespace cm384::operators

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "workloads/operators/gemm/four_bits.h"
 #include "workloads/operators/reference/combine_reference.h"
 #include "workloads/operators/reference/ffn_reference.h"
 #include "workloads/operators/reference/quantise.h"
@@ -21,18 +22,60 @@ cm384_gemm_type type_of(const FfnSetting& setting) {
 
 Ffn::Ffn(const FfnSetting& setting, std::uint64_t seed)
     : setting_(setting),
-      gate_up_{seed, setting.expert_rows, 2 * setting.width, setting.hidden, type_of(setting)},
-      down_{seed + 1, setting.expert_rows, setting.hidden, setting.width, type_of(setting)} {}
+      gate_up_{seed, setting.expert_rows, 2 * setting.width, setting.hidden, type_of(setting), setting.int4},
+      down_{seed + 1, setting.expert_rows, setting.hidden, setting.width, type_of(setting), setting.int4} {}
+
+cm384_gemm Ffn::place_product(const Site& site, const reference::GemmCase& gemm) const {
+  const std::vector<std::uint32_t> rows = setting_.int4 ? in_two_rows(gemm.group_rows) : gemm.group_rows;
+  const GemmShape shape{rows,
+                        gemm.n,
+                        setting_.int4 ? gemm.k / 2 : gemm.k,
+                        gemm.type,
+                        static_cast<std::uint32_t>(site.cores.size()),
+                        setting_.int4 ? four_bit_rates(site) : rates_of(site, gemm.type)};
+  cm384_gemm made = place_whole_gemm(site.memory, gemm, shape, checked_tiling(shape), true, site.full);
+  if (setting_.int4) become_four_bits(made);
+  return made;
+}
+
+std::uint64_t Ffn::put_arguments(host::DeviceMemory& memory) const {
+  if (setting_.bf16) return memory.put(cm384_ffn_bf16{arguments_, x_, scales_});
+  if (!setting_.int4) return memory.put(arguments_);
+  cm384_ffn_w4a8 made = four_bits_;
+  made.network = arguments_;
+  return memory.put(made);
+}
+
+void Ffn::place_four_bits(const Site& site) {
+  const std::uint64_t rows = gate_up_.rows(), experts = setting_.expert_rows.size();
+  four_bits_.x = site.memory.allocate_lines(rows * gate_up_.k);
+  four_bits_.hidden_rows = site.memory.allocate_lines(rows * down_.k);
+  four_bits_.gate_up_sums = site.memory.allocate_weights(experts * gate_up_.n * 4);
+  four_bits_.down_sums = site.memory.allocate_weights(experts * down_.n * 4);
+  if (site.full) return;
+  runtime().mark_payload(four_bits_.x, rows * gate_up_.k);
+  runtime().mark_payload(four_bits_.gate_up_sums, experts * gate_up_.n * 4);
+  runtime().mark_payload(four_bits_.down_sums, experts * down_.n * 4);
+}
+
+void Ffn::put_four_bits() {
+  const auto put = [&](const cm384_gemm& gemm, const reference::GemmInputs& inputs, std::uint64_t sums_at) {
+    const std::vector<float> sums = eight_times_sums(inputs.b, gemm.k);
+    const std::vector<std::byte> weights = packed(inputs.b);
+    put_b(runtime(), gemm, weights);
+    runtime().put(gemm.channel_scales, std::span<const float>(inputs.channel_scales));
+    runtime().put(sums_at, std::span<const float>(sums));
+  };
+  put(arguments_.gate_up, *gate_up_inputs_, four_bits_.gate_up_sums);
+  put(arguments_.down, *down_inputs_, four_bits_.down_sums);
+  runtime().copy_in(four_bits_.x, gate_up_inputs_->a);
+  runtime().put(arguments_.gate_up.token_scales, std::span<const float>(gate_up_inputs_->token_scales));
+}
 
 void Ffn::lay_out(const Site& site) {
-  const auto place = [&](const reference::GemmCase& gemm) {
-    const GemmShape shape{
-        gemm.group_rows,          gemm.n, gemm.k, gemm.type, static_cast<std::uint32_t>(site.cores.size()),
-        rates_of(site, gemm.type)};
-    return place_whole_gemm(site.memory, gemm, shape, checked_tiling(shape), true, site.full);
-  };
-  arguments_.gate_up = place(gate_up_);
-  arguments_.down = place(down_);
+  arguments_.gate_up = place_product(site, gate_up_);
+  arguments_.down = place_product(site, down_);
+  if (setting_.int4) place_four_bits(site);
   arguments_.width = setting_.width;
   const std::uint64_t rows = setting_.bf16 && setting_.int8_rows ? gate_up_.rows() : 0;
   if (rows > 0) {
@@ -51,6 +94,7 @@ void Ffn::lay_out(const Site& site) {
   }
   gate_up_inputs_ = gate_up_drawn_ ? round_operands(gate_up_, *gate_up_drawn_) : make_gemm_inputs(gate_up_);
   down_inputs_ = down_drawn_ ? round_operands(down_, *down_drawn_) : make_gemm_inputs(down_);
+  if (setting_.int4) return put_four_bits();
   if (rows > 0) {
     put_int8_rows();
     put_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);
@@ -81,8 +125,8 @@ void Ffn::put_int8_rows() {
 
 Work Ffn::work() const {
   const double rows = static_cast<double>(gate_up_.rows()), hidden = setting_.hidden, width = setting_.width;
-  const double element = setting_.bf16 ? 2 : 1;
-  const double weights = element * 3 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
+  const double element = setting_.bf16 ? 2 : 1, weight = setting_.int4 ? 0.5 : element;
+  const double weights = weight * 3 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
   const double row = hidden * (setting_.int8_rows ? 3 : element + 2);
   return {6.0 * rows * hidden * width, !setting_.bf16, weights + rows * row, 3, weights};
 }
@@ -90,7 +134,9 @@ Work Ffn::work() const {
 std::string Ffn::size() const {
   return fmt::format("ffn {} x {} x {}{}", fmt::join(setting_.expert_rows, ","), setting_.hidden,
                      setting_.width,
-                     setting_.bf16 ? setting_.int8_rows ? " bf16 of int8 rows" : " bf16" : "");
+                     setting_.int4   ? " w4a8"
+                     : setting_.bf16 ? setting_.int8_rows ? " bf16 of int8 rows" : " bf16"
+                                     : "");
 }
 
 std::vector<reference::StageAccuracy> Ffn::accuracy() const {

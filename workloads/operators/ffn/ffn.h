@@ -18,13 +18,16 @@ struct FfnSetting {
   bool bf16 = false;       // weights and products; else INT8
   bool int8_rows = false;  // of BF16: rows come as dispatch sends them, INT8 with a scale each
   std::optional<reference::Draw> drawn{};  // in payload mode full: what rows are made of; none: even bits
+  bool int4 = false;                       // weights, beside activations of INT8
 };
 
 class Ffn final : public KernelOperator {
  public:
   Ffn(const FfnSetting& setting, std::uint64_t seed);
 
-  const char* kernel() const override { return setting_.bf16 ? "ffn_bf16" : "ffn"; }
+  const char* kernel() const override {
+    return setting_.int4 ? "ffn_w4a8" : setting_.bf16 ? "ffn_bf16" : "ffn";
+  }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
@@ -33,14 +36,16 @@ class Ffn final : public KernelOperator {
  private:
   void lay_out(const Site& site) override;
   void put_int8_rows();
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
-    return setting_.bf16 ? memory.put(cm384_ffn_bf16{arguments_, x_, scales_}) : memory.put(arguments_);
-  }
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  cm384_gemm place_product(const Site& site, const reference::GemmCase& gemm) const;
+  void place_four_bits(const Site& site);
+  void put_four_bits();
 
   FfnSetting setting_;
   reference::GemmCase gate_up_, down_;
   cm384_ffn arguments_{};
   std::uint64_t x_ = 0, scales_ = 0;  // of INT8 rows
+  cm384_ffn_w4a8 four_bits_{};        // all but the network
   std::optional<reference::DrawnOperands> gate_up_drawn_, down_drawn_;
   std::optional<reference::GemmInputs> gate_up_inputs_, down_inputs_;
 };

@@ -7,8 +7,10 @@
 namespace cm384::operators {
 namespace {
 
-std::uint32_t element_bytes(const cm384_gemm& gemm) {
-  return gemm.type == CM384_GEMM_INT8 ? 1 : 2;
+// Of k elements of A or B.
+std::uint64_t row_bytes_of(const cm384_gemm& gemm) {
+  if (gemm.type == CM384_GEMM_INT4) return gemm.k / 2;
+  return std::uint64_t{gemm.k} * (gemm.type == CM384_GEMM_INT8 ? 1 : 2);
 }
 
 // A matrix of `rows` rows of `row_bytes` as NZ: columns of 32 B blocks, each rows rounded up to 16 high;
@@ -53,7 +55,7 @@ cm384_gemm place_gemm(host::DeviceMemory& memory, const GemmShape& shape, const 
 
 void put_b(host::Runtime& runtime, const cm384_gemm& a, std::span<const std::byte> b) {
   if (a.b_nz == 0) return runtime.copy_in(a.b, b);
-  const std::uint64_t row_bytes = std::uint64_t{a.k} * element_bytes(a), group_bytes = a.n * row_bytes;
+  const std::uint64_t row_bytes = row_bytes_of(a), group_bytes = a.n * row_bytes;
   for (std::uint64_t g = 0; g < a.groups; ++g) {
     const auto nz = to_nz(b.subspan(g * group_bytes, group_bytes), a.n, row_bytes);
     runtime.copy_in(a.b + g * nz.size(), nz);

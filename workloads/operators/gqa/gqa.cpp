@@ -19,7 +19,7 @@ constexpr std::uint32_t kMostKeys = 32 * 128;  // elements of a token's keys tha
 constexpr std::uint32_t kMostHeadsAtOnce = 32;  // that a vector core rotates
 
 reference::GqaProjectionCase case_of(std::uint64_t seed, const GqaSetting& s) {
-  return {seed, s.tokens(), s.hidden, s.heads, s.kv_heads, s.width, s.int8};
+  return {seed, s.tokens(), s.hidden, s.heads, s.kv_heads, s.width, s.int8, s.norms};
 }
 
 // Cycles of a core, at least, as kv_cycles() has them: for a KV block its keys and values in from HBM, or
@@ -75,7 +75,8 @@ GqaAttention::GqaAttention(const GqaSetting& setting, std::uint64_t seed)
             setting.kv_heads,
             setting.width,
             setting.window,
-            static_cast<float>(1.0 / std::sqrt(static_cast<double>(setting.width)) / 4)},
+            static_cast<float>(1.0 / std::sqrt(static_cast<double>(setting.width)) / 4),
+            setting.sinks},
       table_(reference::make_gqa_page_table(case_)) {
   check_gqa(setting);
 }
@@ -115,6 +116,8 @@ void GqaAttention::lay_out(const Site& site) {
   a.partial_o = allocate(rows * a.width * 4);
   a.partial_m = allocate(rows * 4);
   a.partial_l = allocate(rows * 4);
+  const std::uint32_t of_query = CM384_GQA_TILE_ROWS(a) * (a.kv_heads / a.together);
+  if (setting_.sinks) sinks_ = site.memory.allocate_lines(of_query * 4ull);
   runtime().put(a.page_table, std::span<const std::uint32_t>(table_));
   runtime().put(a.kv_lens, std::span<const std::uint32_t>(case_.kv_lens));
   if (!site.full) {
@@ -122,12 +125,31 @@ void GqaAttention::lay_out(const Site& site) {
     runtime().mark_payload(a.k, cached);
     runtime().mark_payload(a.v, cached);
     runtime().mark_payload(a.out, elements() * 2);
+    if (setting_.sinks) runtime().mark_payload(sinks_, of_query * 4ull);
     return;
   }
   inputs_ = reference::make_gqa_inputs(case_);
   runtime().put(a.k, std::span<const std::uint16_t>(inputs_->k));
   runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
   if (!prolog_) runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
+  if (setting_.sinks) {
+    const std::vector<float> rows = sinks_of_rows(inputs_->sinks);
+    runtime().put(sinks_, std::span<const float>(rows));
+  }
+}
+
+std::vector<float> GqaAttention::sinks_of_rows(const std::vector<float>& of_heads) const {
+  const cm384_gqa& a = arguments_;
+  const std::size_t rows = CM384_GQA_ROWS(a), group = a.heads / a.kv_heads;
+  std::vector<float> made(rows * a.kv_heads);
+  for (std::size_t head = 0; head < of_heads.size(); ++head)
+    made[head / group * rows + head % group] = of_heads[head];
+  return made;
+}
+
+std::uint64_t GqaAttention::put_arguments(host::DeviceMemory& memory) const {
+  if (setting_.sinks) return memory.put(cm384_gqa_sinks{arguments_, sinks_});
+  return memory.put(arguments_);
 }
 
 void GqaAttention::enqueue(host::Stream stream) {
@@ -158,9 +180,9 @@ Work GqaAttention::work() const {
 }
 
 std::string GqaAttention::size() const {
-  return fmt::format("gqa {}, {} queries, {} heads on {} of {}, window {}, hidden {}",
+  return fmt::format("gqa {}, {} queries, {} heads on {} of {}, window {}, hidden {}{}",
                      fmt::join(setting_.kv_lens, ","), setting_.queries, setting_.heads, setting_.kv_heads,
-                     setting_.width, setting_.window, setting_.hidden);
+                     setting_.width, setting_.window, setting_.hidden, setting_.sinks ? ", sinks" : "");
 }
 
 std::string GqaAttention::check() const {
@@ -201,18 +223,34 @@ void GqaProlog::lay_out(const Site& site) {
   a.qkv = place_projection(site, a.tokens, 1, (a.heads + 2 * a.kv_heads) * a.width, a.hidden, setting_.int8);
   a.qkv.a = site.memory.allocate_lines(a.tokens * a.qkv.a_pitch);
   a.qkv.c = site.memory.allocate_lines(a.tokens * a.qkv.c_pitch);
+  if (setting_.norms) {
+    gamma_q_ = site.memory.allocate_lines(a.width * 2);
+    gamma_k_ = site.memory.allocate_lines(a.width * 2);
+  }
   runtime().put(a.slots, std::span<const std::uint32_t>(slots_));
   const std::vector<float> rope = reference::make_rope(positions, a.width);
   runtime().put(a.rope, std::span<const float>(rope));
   if (!site.full) {
     runtime().mark_payload(a.x, std::uint64_t{a.tokens} * a.hidden * 2);
     runtime().mark_payload(a.gamma_x, a.hidden * 2);
+    if (setting_.norms) {
+      runtime().mark_payload(gamma_q_, a.width * 2);
+      runtime().mark_payload(gamma_k_, a.width * 2);
+    }
     return;
   }
   inputs_ = reference::make_gqa_prolog_inputs(case_, positions);
   runtime().put(a.x, std::span<const std::uint16_t>(inputs_->x));
   runtime().put(a.gamma_x, std::span<const std::uint16_t>(inputs_->gamma_x));
   put_weights(runtime(), a.qkv, inputs_->qkv);
+  if (!setting_.norms) return;
+  runtime().put(gamma_q_, std::span<const std::uint16_t>(inputs_->gamma_q));
+  runtime().put(gamma_k_, std::span<const std::uint16_t>(inputs_->gamma_k));
+}
+
+std::uint64_t GqaProlog::put_arguments(host::DeviceMemory& memory) const {
+  if (setting_.norms) return memory.put(cm384_gqa_prolog_normed{arguments_, gamma_q_, gamma_k_});
+  return memory.put(arguments_);
 }
 
 Work GqaProlog::work() const {

@@ -22,6 +22,8 @@ struct GqaSetting {
   std::uint32_t window = 0;                             // last tokens that a query sees; 0: all
   std::uint32_t hidden = 4096;                          // a multiple of 64
   bool int8 = false;                                    // the projections
+  bool norms = false;  // each head's query and key is normed before it is rotated
+  bool sinks = false;  // each head's softmax counts a score of its own besides
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
 };
@@ -37,7 +39,7 @@ class GqaAttention final : public KernelOperator {
   // must have run when it is enqueued.
   void follows_prolog() { prolog_ = true; }
 
-  const char* kernel() const override { return "gqa"; }
+  const char* kernel() const override { return setting_.sinks ? "gqa_sinks" : "gqa"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
@@ -48,13 +50,16 @@ class GqaAttention final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  // A float for each row of the tiles of a query.
+  std::vector<float> sinks_of_rows(const std::vector<float>& of_heads) const;
   std::size_t elements() const { return std::size_t{setting_.tokens()} * setting_.heads * setting_.width; }
 
   GqaSetting setting_;
   reference::GqaCase case_;
   std::vector<std::uint32_t> table_;
   cm384_gqa arguments_{};
+  std::uint64_t sinks_ = 0;
   std::optional<reference::GqaInputs> inputs_;
   bool prolog_ = false;
 };
@@ -68,17 +73,18 @@ class GqaProlog final : public KernelOperator {
  public:
   GqaProlog(const GqaSetting& setting, std::uint64_t seed, const GqaAttention& attention);
 
-  const char* kernel() const override { return "gqa_prolog"; }
+  const char* kernel() const override { return setting_.norms ? "gqa_prolog_normed" : "gqa_prolog"; }
   Work work() const override;
   std::string size() const override {
-    return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog");
+    return attention_.size() + (setting_.norms ? ", normed" : "") +
+           (setting_.int8 ? ", prolog int8" : ", prolog");
   }
   // The first and last token and some between.
   std::string check() const override;
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
 
   GqaSetting setting_;
   const GqaAttention& attention_;
@@ -86,6 +92,7 @@ class GqaProlog final : public KernelOperator {
   std::vector<std::uint32_t> slots_;  // of each token
   std::optional<reference::GqaPrologInputs> inputs_;
   cm384_gqa_prolog arguments_{};
+  std::uint64_t gamma_q_ = 0, gamma_k_ = 0;  // with norms of heads
 };
 
 // Output projection: reads what an attention put out, which is placed before it.

@@ -19,8 +19,12 @@ constexpr double kReadLatencyCycles = 700;
 LatentAttention::LatentAttention(const MlaSetting& setting, std::uint64_t seed)
     : setting_(setting),
       // Scores of inputs of magnitude 1 stay within a few units.
-      case_{seed, setting.kv_lens, setting.queries, setting.heads,
-            static_cast<float>(1.0 / std::sqrt(192.0) / 4)},
+      case_{seed,
+            setting.kv_lens,
+            setting.queries,
+            setting.heads,
+            static_cast<float>(1.0 / std::sqrt(192.0) / 4),
+            setting.one_prompt},
       table_(reference::make_page_table(case_)) {}
 
 std::uint32_t LatentAttention::splits_of(const Site& site, std::span<const std::uint32_t> kv_blocks,
@@ -37,7 +41,8 @@ std::uint32_t LatentAttention::splits_of(const Site& site, std::span<const std::
 void LatentAttention::lay_out_tensors(const Site& site, cm384_mla& a) {
   const auto allocate = [&site](std::uint64_t bytes) { return site.memory.allocate(bytes, 4096); };
   a.q = allocate(rows() * CM384_MLA_WIDTH * 2);
-  a.kv = allocate(table_.size() * CM384_MLA_PAGE_BYTES);
+  const std::uint64_t cached = reference::pages_of(table_) * CM384_MLA_PAGE_BYTES;
+  a.kv = allocate(cached);
   a.page_table = allocate(table_.size() * 4);
   a.kv_lens = allocate(std::uint64_t{a.batch} * 4);
   a.out = allocate(rows() * CM384_MLA_LATENT * 2);
@@ -48,7 +53,7 @@ void LatentAttention::lay_out_tensors(const Site& site, cm384_mla& a) {
   runtime().put(a.page_table, std::span<const std::uint32_t>(table_));
   if (!site.full) {
     runtime().mark_payload(a.q, rows() * CM384_MLA_WIDTH * 2);
-    runtime().mark_payload(a.kv, table_.size() * CM384_MLA_PAGE_BYTES);
+    runtime().mark_payload(a.kv, cached);
     // Not written where the attention does not run.
     runtime().mark_payload(a.out, rows() * CM384_MLA_LATENT * 2);
     return;

@@ -22,6 +22,8 @@ struct MlaSetting {
   bool int8 = false;  // projections from and to hidden and q_lora; those of each head are BF16
   // Elements of a head without rope, and of its value; others than these with a cache of rows.
   std::uint32_t nope = 128, value = 128;
+  bool one_prompt =
+      false;  // with a cache of rows: sequences are the first tokens of one, and share its pages
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
 };

@@ -15,6 +15,7 @@ namespace {
 // Keys and values of a head of a sequence, and its queries, as numbers.
 struct Head {
   std::vector<double> q, k, v;
+  std::vector<double> sink;  // at most one
 };
 
 Head head_of(const AttentionCase& c, const AttentionInputs& in, std::uint32_t sequence, std::uint32_t head) {
@@ -29,7 +30,8 @@ Head head_of(const AttentionCase& c, const AttentionInputs& in, std::uint32_t se
   };
   const std::uint32_t shared = head / (c.heads / c.kv());
   return {take(in.q, c.key(), c.heads, head), take(in.k, c.key(), c.kv(), shared),
-          take(in.v, c.value(), c.kv(), shared)};
+          take(in.v, c.value(), c.kv(), shared),
+          c.sinks ? std::vector<double>{double{in.sinks[head]}} : std::vector<double>{}};
 }
 
 // What a token's row must be, and how far each element may be off.
@@ -43,6 +45,7 @@ void row_of(const AttentionCase& c, const Head& head, std::uint32_t token, std::
     const double* const q = &head.q[std::size_t{token} * key];
     weights[t - first] = std::inner_product(q, q + key, &head.k[std::size_t{t} * key], 0.0) * double{c.scale};
   }
+  weights.insert(weights.end(), head.sink.begin(), head.sink.end());  // no value is its
   const double largest = *std::ranges::max_element(weights);
   for (double& w : weights) w = std::exp(w - largest);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -63,7 +66,7 @@ void row_of(const AttentionCase& c, const Head& head, std::uint32_t token, std::
 AttentionInputs make_attention_inputs(const AttentionCase& c) {
   const std::uint64_t rows = c.tokens() * c.heads, kv_rows = c.tokens() * c.kv();
   return {draw_bf16(c.seed, 1, rows * c.key()), draw_bf16(c.seed, 2, kv_rows * c.key()),
-          draw_bf16(c.seed, 3, kv_rows * c.value())};
+          draw_bf16(c.seed, 3, kv_rows * c.value()), draw_sinks(c.seed, c.sinks ? c.heads : 0)};
 }
 
 std::string compare_attention(const AttentionCase& c, const AttentionInputs& in,

@@ -19,6 +19,7 @@ struct AttentionCase {
   std::uint32_t width = 128;   // of a head, where they share
   std::uint32_t window = 0;    // last tokens that a token sees, where they share; 0: all
   bool causal = true;          // where they share: a token sees none behind it
+  bool sinks = false;          // where they share: a score of each head that its softmax counts besides
 
   std::uint64_t tokens() const { return std::uint64_t{sequences} * length; }
   std::uint32_t kv() const { return kv_heads == 0 ? heads : kv_heads; }
@@ -29,6 +30,7 @@ struct AttentionCase {
 // BF16 bits, tokens x heads x elements (firmware/abi/flash_attention.h, flash_grouped.h).
 struct AttentionInputs {
   std::vector<std::uint16_t> q, k, v;
+  std::vector<float> sinks{};  // of heads; empty: none
 };
 AttentionInputs make_attention_inputs(const AttentionCase& attention);
 

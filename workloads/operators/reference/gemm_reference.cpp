@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "traces/random.h"
 #include "workloads/operators/reference/values.h"
@@ -89,8 +90,11 @@ std::uint64_t GemmCase::rows() const {
 
 GemmInputs make_gemm_inputs(const GemmCase& g) {
   const std::uint64_t groups = g.group_rows.size();
-  return {make_matrix(traces::Random(g.seed, 1), g.rows() * g.k, g.type),
-          make_matrix(traces::Random(g.seed, 2), groups * g.n * g.k, g.type),
+  std::vector<std::byte> b = make_matrix(traces::Random(g.seed, 2), groups * g.n * g.k, g.type);
+  if (g.four_bits) {
+    for (std::byte& weight : b) weight = static_cast<std::byte>((std::to_integer<int>(weight) & 15) - 8);
+  }
+  return {make_matrix(traces::Random(g.seed, 1), g.rows() * g.k, g.type), std::move(b),
           make_scales(traces::Random(g.seed, 3), g.rows()),
           make_scales(traces::Random(g.seed, 4), groups * g.n)};
 }

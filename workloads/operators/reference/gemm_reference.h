@@ -15,6 +15,7 @@ struct GemmCase {
   std::vector<std::uint32_t> group_rows;
   std::uint32_t n = 0, k = 0;
   cm384_gemm_type type = CM384_GEMM_INT8;
+  bool four_bits = false;  // of INT8: B is -8..7
 
   std::uint64_t rows() const;
   std::uint32_t element_bytes() const { return type == CM384_GEMM_INT8 ? 1 : 2; }

@@ -25,9 +25,10 @@ std::size_t place_of(const GqaCase& gqa, const GqaInputs& in, std::uint32_t batc
 }
 
 // One query head against tokens [first, end) of its KV head.
-std::string compare_query(const GqaCase& gqa, const GqaInputs& in, std::uint32_t batch, std::uint32_t kv_head,
+std::string compare_query(const GqaCase& gqa, const GqaInputs& in, std::uint32_t batch, std::uint32_t head,
                           std::uint32_t first, std::uint32_t end, std::span<const std::uint16_t> q,
                           std::span<const std::uint16_t> out) {
+  const std::uint32_t kv_head = head / (gqa.heads / gqa.kv_heads);
   const auto element = [&](const std::vector<std::uint16_t>& pages, std::uint32_t token, std::uint32_t c) {
     return of_bf16(pages[place_of(gqa, in, batch, kv_head, token, c)]);
   };
@@ -37,6 +38,8 @@ std::string compare_query(const GqaCase& gqa, const GqaInputs& in, std::uint32_t
     for (std::uint32_t c = 0; c < gqa.width; ++c) score += of_bf16(q[c]) * element(in.k, t, c);
     weights.push_back(score * double{gqa.scale});
   }
+  // The score that no value belongs to is the last one.
+  if (gqa.sinks) weights.push_back(in.sinks[head]);
   const double largest = *std::ranges::max_element(weights);
   for (double& w : weights) w = std::exp(w - largest);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -74,7 +77,8 @@ GqaInputs make_gqa_inputs(const GqaCase& gqa) {
   const std::vector<std::uint32_t> table = make_gqa_page_table(gqa);
   const std::uint64_t cached = table.size() * kPageTokens * gqa.kv_heads * gqa.width;
   return {draw_bf16(gqa.seed, 8, std::uint64_t{gqa.batch()} * gqa.queries * gqa.heads * gqa.width),
-          draw_bf16(gqa.seed, 9, cached), draw_bf16(gqa.seed, 10, cached), table};
+          draw_bf16(gqa.seed, 9, cached), draw_bf16(gqa.seed, 10, cached), table,
+          draw_sinks(gqa.seed, gqa.sinks ? gqa.heads : 0)};
 }
 
 std::string compare_gqa(const GqaCase& gqa, const GqaInputs& in, std::span<const std::uint16_t> out) {
@@ -85,8 +89,8 @@ std::string compare_gqa(const GqaCase& gqa, const GqaInputs& in, std::span<const
       for (std::uint32_t head = 0; head < gqa.heads; ++head) {
         const std::size_t row = ((std::size_t{b} * gqa.queries + query) * gqa.heads + head) * gqa.width;
         const std::string difference =
-            compare_query(gqa, in, b, head / (gqa.heads / gqa.kv_heads), first, end,
-                          std::span(in.q).subspan(row, gqa.width), out.subspan(row, gqa.width));
+            compare_query(gqa, in, b, head, first, end, std::span(in.q).subspan(row, gqa.width),
+                          out.subspan(row, gqa.width));
         if (!difference.empty())
           return fmt::format("sequence {} query {} head {} {}", b, query, head, difference);
       }
@@ -100,6 +104,8 @@ GqaPrologInputs make_gqa_prolog_inputs(const GqaProjectionCase& layer,
   const auto random = [&](std::uint64_t stream) { return traces::Random(layer.seed, stream); };
   return {draw_elements(random(20), std::uint64_t{layer.tokens} * layer.hidden),
           draw_elements(random(21), layer.hidden),
+          draw_elements(random(22), layer.norms ? layer.width : 0),
+          draw_elements(random(23), layer.norms ? layer.width : 0),
           draw_weights(random(24), std::uint64_t{layer.heads + 2 * layer.kv_heads} * layer.width,
                        layer.hidden, layer.int8),
           make_rope(positions, layer.width)};
@@ -113,13 +119,16 @@ std::string compare_gqa_prolog(const GqaProjectionCase& layer, const GqaPrologIn
   const Estimates all = round_all(multiply(to_project(norm(x, in.gamma_x), layer.int8), in.qkv, 0,
                                            (layer.heads + 2 * layer.kv_heads) * width));
   const auto head_of = [&](std::size_t head) { return std::span(all).subspan(head * width, width); };
+  const auto turned = [&](std::size_t head, const std::vector<std::uint16_t>& gamma) {
+    return layer.norms ? rotate(norm(head_of(head), gamma), angles) : rotate(head_of(head), angles);
+  };
   for (std::size_t head = 0; head < layer.heads; ++head) {
     const std::string difference =
-        compare_estimates("query", rotate(head_of(head), angles), out.queries.subspan(head * width, width));
+        compare_estimates("query", turned(head, in.gamma_q), out.queries.subspan(head * width, width));
     if (!difference.empty()) return fmt::format("head {} {}", head, difference);
   }
   for (std::size_t head = 0; head < layer.kv_heads; ++head) {
-    std::string difference = compare_estimates("key", rotate(head_of(layer.heads + head), angles),
+    std::string difference = compare_estimates("key", turned(layer.heads + head, in.gamma_k),
                                                out.key.subspan(head * width, width));
     if (difference.empty())
       difference = compare_estimates("value", head_of(layer.heads + layer.kv_heads + head),

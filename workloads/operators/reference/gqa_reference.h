@@ -18,6 +18,7 @@ struct GqaCase {
   std::uint32_t queries = 1, heads = 64, kv_heads = 8, width = 128;
   std::uint32_t window = 0;  // last tokens that a query sees; 0: all
   float scale = 0;
+  bool sinks = false;  // a score of each head that its softmax counts besides
 
   std::uint32_t batch() const { return static_cast<std::uint32_t>(kv_lens.size()); }
   // Pages the longest sequence takes with the tokens of its last query.
@@ -28,6 +29,7 @@ struct GqaInputs {
   std::vector<std::uint16_t> q;           // BF16 bits, batch x queries x heads x width
   std::vector<std::uint16_t> k, v;        // pages, NZ
   std::vector<std::uint32_t> page_table;  // pages in no order
+  std::vector<float> sinks;               // of heads; empty: none
 };
 // The page table alone; then the number of pages is its largest entry and one.
 std::vector<std::uint32_t> make_gqa_page_table(const GqaCase& gqa);
@@ -41,11 +43,13 @@ struct GqaProjectionCase {
   std::uint64_t seed = 1;
   std::uint32_t tokens = 1, hidden = 4096, heads = 64, kv_heads = 8, width = 128;
   bool int8 = false;
+  bool norms = false;  // of each head's query and key
 };
 
 // BF16 bits but for the angles. Weights are (heads + 2 kv_heads) x width rows of hidden.
 struct GqaPrologInputs {
   std::vector<std::uint16_t> x, gamma_x;
+  std::vector<std::uint16_t> gamma_q, gamma_k;  // with norms
   ProjectionWeights qkv;
   std::vector<float> rope;
 };

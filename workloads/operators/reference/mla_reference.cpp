@@ -62,11 +62,17 @@ std::uint32_t MlaCase::table_width() const {
 }
 
 std::vector<std::uint32_t> make_page_table(const MlaCase& mla) {
-  std::vector<std::uint32_t> table(std::size_t{mla.batch()} * mla.table_width());
+  const std::size_t all = std::size_t{mla.batch()} * mla.table_width();
+  std::vector<std::uint32_t> table(mla.one_prompt ? mla.table_width() : all);
   std::iota(table.begin(), table.end(), 0u);
   traces::Random random(mla.seed, 7);
   for (std::size_t i = table.size(); i > 1; --i) std::swap(table[i - 1], table[random.below(i)]);
+  while (table.size() < all) table.push_back(table[table.size() - mla.table_width()]);
   return table;
+}
+
+std::size_t pages_of(const std::vector<std::uint32_t>& page_table) {
+  return page_table.empty() ? 0 : std::size_t{*std::ranges::max_element(page_table)} + 1;
 }
 
 MlaInputs make_mla_inputs(const MlaCase& mla) {
@@ -75,7 +81,7 @@ MlaInputs make_mla_inputs(const MlaCase& mla) {
   traces::Random queries(mla.seed, 8), cache(mla.seed, 9);
   in.q.resize(std::size_t{mla.batch()} * mla.queries * mla.heads * MlaLayout::kWidth);
   for (auto& x : in.q) x = element(queries);
-  in.pages.resize(in.page_table.size() * MlaLayout::kPageElements);
+  in.pages.resize(pages_of(in.page_table) * MlaLayout::kPageElements);
   for (auto& x : in.pages) x = element(cache);
   return in;
 }

@@ -13,6 +13,7 @@ struct MlaCase {
   std::vector<std::uint32_t> kv_lens;  // a sequence
   std::uint32_t queries = 1, heads = 128;
   float scale = 0;
+  bool one_prompt = false;  // sequences are the first tokens of one: they share its pages
 
   std::uint32_t batch() const { return static_cast<std::uint32_t>(kv_lens.size()); }
   // Pages the longest sequence takes with the tokens of its last query.
@@ -24,8 +25,10 @@ struct MlaInputs {
   std::vector<std::uint16_t> pages;       // NZ
   std::vector<std::uint32_t> page_table;  // pages in no order
 };
-// The page table alone; then the number of pages is its largest entry and one.
+// The page table alone.
 std::vector<std::uint32_t> make_page_table(const MlaCase& mla);
+// Its largest entry and one.
+std::size_t pages_of(const std::vector<std::uint32_t>& page_table);
 MlaInputs make_mla_inputs(const MlaCase& mla);
 
 // Compares with sums in double precision. An element may be off by 2^-8 of its value, for its own rounding,

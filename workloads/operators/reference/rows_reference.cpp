@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "workloads/operators/reference/quantise.h"
 #include "workloads/operators/reference/values.h"
@@ -48,6 +49,8 @@ class Rows {
         return softmax(r);
       case RowOperation::sort:
         return sort(r);
+      case RowOperation::head_norm:
+        return normed(r, exactly(r));
     }
     return {};
   }
@@ -72,6 +75,15 @@ class Rows {
   std::string rms_norm(std::uint64_t r) const {
     std::vector<double> row = sum(r);
     if (auto text = compare_bf16(r, part(out_.sums, r), row); !text.empty()) return "sum, " + text;
+    return normed(r, std::move(row));
+  }
+
+  std::vector<double> exactly(std::uint64_t r) const {
+    std::vector<double> row;
+    for (const std::uint16_t bits : part(in_.x, r)) row.push_back(of_bf16(bits));
+    return row;
+  }
+  std::string normed(std::uint64_t r, std::vector<double> row) const {
     double squares = 0;
     for (const double v : row) squares += v * v;
     const double factor = 1 / std::sqrt(squares / case_.width + case_.epsilon);
@@ -154,7 +166,8 @@ RowInputs make_row_inputs(const RowCase& c) {
   in.x = draw_bf16(c.seed, 1, c.elements());
   if (c.operation == RowOperation::add || c.operation == RowOperation::rms_norm)
     in.y = draw_bf16(c.seed, 2, c.elements());
-  if (c.operation == RowOperation::rms_norm) in.gamma = draw_bf16(c.seed, 3, c.width);
+  if (c.operation == RowOperation::rms_norm || c.operation == RowOperation::head_norm)
+    in.gamma = draw_bf16(c.seed, 3, c.width);
   if (c.operation == RowOperation::static_quantise) in.factors = draw_floats(c.seed, 4, c.width, 20, 90);
   return in;
 }

@@ -9,7 +9,16 @@
 
 namespace cm384::reference {
 
-enum class RowOperation : std::uint8_t { add, rms_norm, quantise, static_quantise, swiglu, softmax, sort };
+enum class RowOperation : std::uint8_t {
+  add,
+  rms_norm,
+  quantise,
+  static_quantise,
+  swiglu,
+  softmax,
+  sort,
+  head_norm
+};
 
 struct RowCase {
   RowOperation operation = RowOperation::add;

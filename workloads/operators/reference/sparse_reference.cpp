@@ -51,7 +51,7 @@ IndexInputs make_index_inputs(const IndexCase& index) {
     const auto bits = static_cast<std::uint32_t>(weights.next());
     x = static_cast<std::uint16_t>((bits & 1) << 15 | (7 + (bits >> 1 & 3)) << 10 | (bits >> 3 & 0x3ff));
   }
-  const std::size_t pages = make_page_table(index.cached()).size();
+  const std::size_t pages = pages_of(make_page_table(index.cached()));
   in.pages.resize(pages * Layout::kPageBytes);
   for (std::size_t page = 0; page < pages; ++page) {
     std::byte* const at = &in.pages[page * Layout::kPageBytes];

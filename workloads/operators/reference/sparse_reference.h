@@ -16,11 +16,12 @@ struct IndexCase {
   std::uint64_t seed = 1;
   std::vector<std::uint32_t> kv_lens;  // a sequence: tokens that query 0 sees; each further query one more
   std::uint32_t queries = 1, heads = 64, chosen = 2048;
+  bool one_prompt = false;  // as of MlaCase
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
   std::uint32_t tokens(std::uint32_t row) const { return kv_lens[row / queries] + row % queries; }
   // The cache has the page table of this case.
-  MlaCase cached() const { return {seed, kv_lens, queries, heads, 0}; }
+  MlaCase cached() const { return {seed, kv_lens, queries, heads, 0, one_prompt}; }
 };
 
 struct IndexInputs {

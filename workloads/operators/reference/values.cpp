@@ -31,4 +31,8 @@ std::vector<float> draw_floats(std::uint64_t seed, std::uint64_t stream, std::ui
   return made;
 }
 
+std::vector<float> draw_sinks(std::uint64_t seed, std::uint64_t heads) {
+  return draw_floats(seed, 11, heads, -2, 8);
+}
+
 }  // namespace cm384::reference

@@ -21,5 +21,7 @@ std::vector<std::uint16_t> draw_bf16(std::uint64_t seed, std::uint64_t stream, s
 // Evenly in [from, to).
 std::vector<float> draw_floats(std::uint64_t seed, std::uint64_t stream, std::uint64_t count, float from,
                                float to);
+// Scores of so many heads that a softmax counts besides: up to what thousands of tokens come to.
+std::vector<float> draw_sinks(std::uint64_t seed, std::uint64_t heads);
 
 }  // namespace cm384::reference

@@ -49,6 +49,7 @@ const Form& form_of(RowOperation operation) {
       {"swiglu_rows", "swiglu", 2, 1, 6, 12},
       {"softmax", "softmax", 4, 4, 8, 0},
       {"sort_rows", "sort", 4, 8, 12, 12},
+      {"head_norm_rows", "head-norm", 2, 2, 4, 8},
   };
   return kForms[static_cast<std::size_t>(operation)];
 }
@@ -56,6 +57,13 @@ const Form& form_of(RowOperation operation) {
 }  // namespace
 
 std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buffers, std::size_t cores) {
+  if (row_case.operation == RowOperation::head_norm) {
+    // BF16 each way for each buffer, floats twice; a sum and a block of each row, and gamma.
+    const std::uint64_t each = row_case.width * (4ull * buffers + 8) + 36;
+    const std::uint64_t fit =
+        std::min((CM384_UBUFFER_BYTES - kSpare - kScaleBlock * 36) / each, kMostRepeats);
+    return static_cast<std::uint32_t>(fit / kScaleBlock * kScaleBlock);
+  }
   const bool by_column = row_case.operation == RowOperation::static_quantise;
   if ((row_case.operation != RowOperation::quantise && !by_column) || row_case.rows <= cores) return 1;
   const std::uint64_t width = row_case.width;
@@ -68,7 +76,9 @@ std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buf
 }
 
 const char* Rows::kernel() const {
-  return tile_ > 1 ? "quantise_tiles" : form_of(case_.operation).kernel;
+  const bool quantises =
+      case_.operation == RowOperation::quantise || case_.operation == RowOperation::static_quantise;
+  return quantises && tile_ > 1 ? "quantise_tiles" : form_of(case_.operation).kernel;
 }
 
 std::uint32_t Rows::out_width() const {
@@ -88,7 +98,8 @@ std::string Rows::size() const {
 
 Work Rows::work() const {
   const Form& form = form_of(case_.operation);
-  const double columns = case_.operation == RowOperation::rms_norm          ? case_.width * 2.0
+  const bool norms = case_.operation == RowOperation::rms_norm || case_.operation == RowOperation::head_norm;
+  const double columns = norms                                              ? case_.width * 2.0
                          : case_.operation == RowOperation::static_quantise ? case_.width * 4.0
                                                                             : 0;
   return {0, false, static_cast<double>(case_.elements()) * (form.in + form.out) + columns,
@@ -121,6 +132,8 @@ void Rows::lay_out(const Site& site) {
   if (case_.width % unit != 0)
     throw InputError(fmt::format("{}: rows of {} elements; allowed: multiples of {}",
                                  form_of(case_.operation).name, case_.width, unit));
+  if (case_.operation == RowOperation::head_norm && case_.width > 128)
+    throw InputError(fmt::format("head-norm: rows of {} elements; allowed: 64 or 128", case_.width));
   cm384_rows& a = arguments_;
   a.rows = case_.rows;
   a.width = out_width();
@@ -156,7 +169,8 @@ void Rows::lay_out(const Site& site) {
   a.in[0] = take(two ? elements * 2 : elements * form.in, true);
   if (two) a.in[1] = take(elements * 2, true);
   if (case_.operation == RowOperation::static_quantise) a.in[1] = take(case_.width * 4ull, true);
-  if (case_.operation == RowOperation::rms_norm) a.in[2] = take(case_.width * 2ull, true);
+  if (case_.operation == RowOperation::rms_norm || case_.operation == RowOperation::head_norm)
+    a.in[2] = take(case_.width * 2ull, true);
   if (case_.operation != RowOperation::sort)
     a.out[0] = take(case_.operation == RowOperation::rms_norm ? elements * 2 : elements * form.out, false);
   if (case_.operation == RowOperation::rms_norm) a.out[1] = take(elements * 2, false);
@@ -191,6 +205,7 @@ std::string Rows::check() const {
       [[fallthrough]];
     case RowOperation::add:
     case RowOperation::swiglu:
+    case RowOperation::head_norm:
       out.values = runtime().get<std::uint16_t>(arguments_.out[0], elements);
       break;
     case RowOperation::quantise:

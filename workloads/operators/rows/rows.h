@@ -13,8 +13,9 @@
 
 namespace cm384::operators {
 
-// Rows that a core quantises at a time, in one tile: as many as fit the UBuffer, in whole blocks of eight
-// scales. 1: one by one, where eight do not fit, where a core has one row at most, and of other operations.
+// Rows that a core quantises, or norms as heads, at a time, in one tile: as many as fit the UBuffer, in whole
+// blocks of eight. 1: one by one, where eight do not fit, where a core has one row to quantise at most, and
+// of other operations.
 std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buffers, std::size_t cores);
 
 class Rows final : public KernelOperator {

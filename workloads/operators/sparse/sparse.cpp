@@ -38,7 +38,7 @@ void check_index(const IndexSetting& setting) {
 }
 
 Indexer::Indexer(const IndexSetting& setting, std::uint64_t seed)
-    : case_{seed, setting.kv_lens, setting.queries, setting.heads, setting.chosen},
+    : case_{seed, setting.kv_lens, setting.queries, setting.heads, setting.chosen, setting.one_prompt},
       table_(reference::make_page_table(case_.cached())) {
   check_index(setting);
 }
@@ -59,7 +59,8 @@ void Indexer::lay_out(const Site& site) {
   const std::uint64_t scores = std::uint64_t{case_.rows()} * CM384_INDEX_PITCH(a.table_width);
   a.q = allocate(heads * CM384_INDEX_WIDTH);
   a.weights = allocate(heads * 2);
-  a.keys = allocate(table_.size() * CM384_INDEX_PAGE_BYTES);
+  const std::uint64_t cached = reference::pages_of(table_) * CM384_INDEX_PAGE_BYTES;
+  a.keys = allocate(cached);
   a.page_table = allocate(table_.size() * 4);
   a.kv_lens = allocate(case_.kv_lens.size() * 4);
   a.scores = allocate(scores * 4);
@@ -68,7 +69,7 @@ void Indexer::lay_out(const Site& site) {
   if (!site.full) {
     runtime().mark_payload(a.q, heads * CM384_INDEX_WIDTH);
     runtime().mark_payload(a.weights, heads * 2);
-    runtime().mark_payload(a.keys, table_.size() * CM384_INDEX_PAGE_BYTES);
+    runtime().mark_payload(a.keys, cached);
     runtime().mark_payload(a.scores, scores * 4);
     return;
   }
@@ -113,8 +114,8 @@ Work Indexer::work() const {
 }
 
 std::string Indexer::size() const {
-  return fmt::format("indexer {}, {} queries, {} heads, {} chosen", fmt::join(case_.kv_lens, ","),
-                     case_.queries, case_.heads, case_.chosen);
+  return fmt::format("indexer {}, {} queries, {} heads, {} chosen{}", fmt::join(case_.kv_lens, ","),
+                     case_.queries, case_.heads, case_.chosen, case_.one_prompt ? ", one prompt" : "");
 }
 
 std::vector<float> Indexer::scores(std::uint32_t row) const {
@@ -204,7 +205,8 @@ std::string TopK::check() const {
 }
 
 SparseAttention::SparseAttention(const MlaSetting& setting, const IndexSetting& index, std::uint64_t seed)
-    : LatentAttention(setting, seed), index_{seed, index.kv_lens, index.queries, index.heads, index.chosen} {
+    : LatentAttention(setting, seed), index_{seed,        index.kv_lens, index.queries,
+                                             index.heads, index.chosen,  index.one_prompt} {
   check_index(index);
 }
 
@@ -255,9 +257,10 @@ Work SparseAttention::work() const {
 }
 
 std::string SparseAttention::size() const {
-  return fmt::format("sparse mla {}, {} queries, {} heads, {} chosen, hidden {}, latent {}, head {} {}",
+  return fmt::format("sparse mla {}, {} queries, {} heads, {} chosen, hidden {}, latent {}, head {} {}{}",
                      fmt::join(setting_.kv_lens, ","), setting_.queries, setting_.heads, index_.chosen,
-                     setting_.hidden, setting_.q_lora, setting_.nope, setting_.value);
+                     setting_.hidden, setting_.q_lora, setting_.nope, setting_.value,
+                     setting_.one_prompt ? ", one prompt" : "");
 }
 
 std::string SparseAttention::check() const {

@@ -20,6 +20,7 @@ struct IndexSetting {
   std::uint32_t queries = 1;
   std::uint32_t heads = 64;     // of the indexer: a multiple of 16, at most 64
   std::uint32_t chosen = 2048;  // tokens: a multiple of 64, at most 2048
+  bool one_prompt = false;      // sequences are the first tokens of one, and share its pages
 };
 // Throws InputError: what does not suit the kernels, in the words of the options `index-heads` and `sparse`.
 void check_index(const IndexSetting& setting);
