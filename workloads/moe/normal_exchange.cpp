@@ -70,8 +70,7 @@ class NormalMaker {
       found.push_back(
           layer_.placement.slot_of(layer_.expert_ids[rank][token * top_k + k], static_cast<int>(rank)).rank);
     std::ranges::sort(found);
-    const auto beyond = std::ranges::unique(found);
-    found.erase(beyond.begin(), beyond.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
   }
   // By server, those that have some.
