@@ -23,11 +23,11 @@ constexpr std::array kTraces{&kTraceInfoCommand,
                              &kTraceReplayCommand,
                              &kTraceGenerateRoutingCommand,
                              &kTraceGenerateTrafficCommand};
-constexpr std::array kManyRuns{&kSweepStatusCommand, &kSweepResultsCommand,  &kSweepExportCommand,
-                               &kSweepTaskCommand,
-                               &kSweepCommand,  // after those that begin with the same word
-                               &kSensitivityCommand, &kEnsembleBuildCommand, &kEnsembleCheckCommand,
-                               &kLibraryShowCommand, &kLibraryCheckCommand,  &kLibraryMeasureCommand};
+constexpr std::array kManyRuns{
+    &kSweepStatusCommand,  &kSweepResultsCommand,   &kSweepExportCommand,   &kSweepTaskCommand,
+    &kSweepCommand,  // after those that begin with the same word
+    &kSensitivityCommand,  &kEnsembleBuildCommand,  &kEnsembleCheckCommand, &kLibraryShowCommand,
+    &kLibraryCheckCommand, &kLibraryMeasureCommand, &kLibraryScaleCommand};
 constexpr std::array kAbout{&kDoctorCommand, &kSchemaCommand, &kCompletionCommand, &kManualCommand};
 
 constexpr std::array kGroups{

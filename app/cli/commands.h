@@ -21,7 +21,7 @@ extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportComm
     kSweepCommand;
 extern const Command kSensitivityCommand;
 extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand;
-extern const Command kLibraryShowCommand, kLibraryCheckCommand, kLibraryMeasureCommand;
+extern const Command kLibraryShowCommand, kLibraryCheckCommand, kLibraryMeasureCommand, kLibraryScaleCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand, kKernelCheckCommand, kRtlBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand,

@@ -112,6 +112,13 @@ runs::Runs::Request request_of(const std::string& command) {
   for (std::size_t k = 3; k < words.size(); ++k) {
     if (!words[k].starts_with("--") || words[k].size() < 3) refuse();
     const std::string option = words[k].substr(2);
+    if (option == "set" && k + 1 < words.size()) {  // of the machine
+      const std::string& change = words[++k];
+      const std::size_t equals = change.find('=');
+      if (equals == std::string::npos) refuse();
+      request.settings.emplace_back(change.substr(0, equals), change.substr(equals + 1));
+      continue;
+    }
     if (const std::size_t equals = option.find('='); equals != std::string::npos) {
       request.settings.emplace_back(option.substr(0, equals), option.substr(equals + 1));
     } else if (k + 1 < words.size() && !words[k + 1].starts_with("--")) {
@@ -126,7 +133,9 @@ runs::Runs::Request request_of(const std::string& command) {
 std::string command_of(const runs::Runs::Request& request) {
   std::vector<std::string> words{"cm384", "run", request.study};
   for (const auto& [key, value] : request.settings) {
-    if (value.starts_with("-") || value == "true" || value == "false") {
+    if (key.find('.') != std::string::npos) {
+      words.insert(words.end(), {"--set", fmt::format("{}={}", key, value)});
+    } else if (value.starts_with("-") || value == "true" || value == "false") {
       words.push_back(fmt::format("--{}={}", key, value));
     } else {
       words.insert(words.end(), {"--" + key, value});

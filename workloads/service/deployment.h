@@ -78,7 +78,6 @@ struct PrefillSpec {
 struct DecodeSpec {
   int instances = 1, npus = 160, batch = 96, mtp = 1, graph_step = 8;
   double acceptance = 0.7;
-  hw::Reals draft_acceptance{};
   Bytes kv_room{}, token{70'272};
   Time bubble{}, renew_time{};
   int renew_every = 0;
@@ -88,6 +87,7 @@ struct DecodeSpec {
   Bandwidth swap_out_rate{1'000'000'000}, swap_in_rate{1'000'000'000};
   std::string model = "deepseek-r1";
   int dies_of_npu = 2;  // as above
+  hw::Reals draft_acceptance{};
 
   int dies() const { return dies_of_npu * npus; }
   int slots() const { return batch / dies_of_npu; }  // of a die

@@ -64,6 +64,7 @@ void each_field(Point& point, Visit&& visit) {
   }
   visit("seconds", point.seconds, kNo);
   visit("date", point.date, kNo);
+  visit("from", point.from, kNo);
   visit("command", point.command, kYes);
   visit("model", point.model, kYes);
 }

@@ -35,6 +35,7 @@ struct DecodePoint {
   double weights_gb = 0;       // of a die; 0: not known
   double context_bytes = 0;    // of a token of a request, on all dies that have a part of it; 0: not known
   std::string date{};          // when it was measured, "2026-11-28"; empty: not known
+  std::string from{};          // "scaled": from a point of another machine; empty: measured
 };
 // Attention of a microbatch on its stream's cores of one die.
 struct AttentionPoint {
@@ -42,7 +43,7 @@ struct AttentionPoint {
   double us = 0;
   std::string command, model;
   double seconds = 0;
-  std::string date{};
+  std::string date{}, from{};
 };
 // A batch of prompts on one instance, as `run prefill` gives it.
 struct PrefillPoint {
@@ -57,7 +58,7 @@ struct PrefillPoint {
   std::string command, model;
   double seconds = 0;
   std::string network{};  // the language model; empty: not known
-  std::string date{};
+  std::string date{}, from{};
 };
 // A row of any other study: its numbers, by name as tables have them, percentiles and intervals included.
 struct OperatorPoint {
@@ -66,7 +67,7 @@ struct OperatorPoint {
   std::vector<std::pair<std::string, double>> values;
   std::string command, model;
   double seconds = 0;
-  std::string date{};
+  std::string date{}, from{};
 };
 
 struct StepTime {

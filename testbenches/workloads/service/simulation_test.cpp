@@ -115,6 +115,36 @@ TEST(Service, ALateAnswerHasItsOwnLongestWait) {
   EXPECT_GT(std::ranges::max(waits), late) << "what others waited is not its wait";
 }
 
+// A step has its token and as many of three predicted ones as are right in turn.
+TEST(Service, EachPredictedTokenHasItsChance) {
+  const Library one_draft = small_library();
+  Library library("machine");
+  for (const DecodePoint& point : one_draft.decode()) {
+    DecodePoint three = point;
+    three.mtp = 3;
+    library.add(three);
+  }
+  for (const AttentionPoint& point : one_draft.attention()) {
+    AttentionPoint three = point;
+    three.mtp = 3;
+    library.add(three);
+  }
+  for (const PrefillPoint& point : one_draft.prefill()) library.add(point);
+  const auto steps = [&](hw::Reals chances, std::int32_t tokens) {
+    Deployment deployment = small_deployment();
+    deployment.decode.mtp = 3;
+    deployment.decode.draft_acceptance = std::move(chances);
+    // The first token is the prompt's.
+    return serve(one(500, tokens + 1), deployment, library, {}).served[0].steps;
+  };
+  EXPECT_EQ(steps({1, 1, 1}, 40), 10);
+  EXPECT_EQ(steps({1, 0, 1}, 40), 20) << "what stands behind a wrong one does not count";
+  EXPECT_EQ(steps({0, 1, 1}, 40), 40);
+  EXPECT_EQ(steps({1, 1, 0}, 39), 13);
+  // 1 + 0.8 + 0.8 x 0.5 + 0.8 x 0.5 x 0.5 tokens a step.
+  EXPECT_NEAR(steps({0.8, 0.5, 0.5}, 4000), 4000 / 2.4, 40);
+}
+
 // Two equal prompts of five blocks, where each tier in turn is the only one that has room.
 TEST(Service, ReadsWhatIsCachedAtTheRateOfItsTier) {
   RequestTrace trace = one(500, 1);
