@@ -305,7 +305,7 @@ Row MixRow::row() const {
                detection = share(&MixClass::detection), restart = share(&MixClass::restart),
                waiting = share(&MixClass::waiting);
   Row row{{"supernodes", of.shape.supernodes}, {"npus", of.shape.npus()}, {"spares", of.spares}};
-  row.set("interval_s", interval == 0 ? Value() : Value(interval));
+  if (interval > 0) row.set("interval_s", interval);
   row.set("failures", mean([](const auto& run) {
             return static_cast<double>(
                 std::accumulate(run.failures.begin(), run.failures.end(), std::int64_t{0}));

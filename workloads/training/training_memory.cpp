@@ -124,7 +124,7 @@ double working_bytes(const Model& model, const Part& part, const Plan& plan) {
 }
 
 double saved_bytes(const HeldParameters& held, const Plan& plan) {
-  return (kBf16Bytes + kOptimiser) * shared_parameters(held, plan);
+  return (kBf16Bytes + kOptimiser) * shared_parameters(held, plan) / plan.copies();
 }
 
 DieMemory state_of(const HeldParameters& held, const Plan& plan) {

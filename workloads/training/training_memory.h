@@ -44,7 +44,8 @@ struct DieMemory {
 };
 // Weights in BF16; master weights and two moments in FP32. Without activations.
 DieMemory state_of(const HeldParameters& held, const Plan& plan);
-// Bytes that a die writes of a checkpoint: of what replicas hold alike each its share.
+// Bytes that a die writes of a checkpoint: of what replicas, and the stages of a two-way pipeline, hold alike
+// each its share.
 double saved_bytes(const HeldParameters& held, const Plan& plan);
 
 }  // namespace cm384::training

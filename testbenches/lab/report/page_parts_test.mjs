@@ -17,6 +17,7 @@ function testLabels() {
   const decode = batch => ({ ranks: 8, batch, kv: 1024, mtp: 1, acceptance: 0.7, microbatches: 2, split: '16/32, 8/16' });
   assert.deepEqual(labelsOf([decode(8), decode(16)], 'decode'), ['batch 8', 'batch 16']);
   assert.deepEqual(labelsOf([decode(8)], 'decode'), ['decode'], 'a single row differs in nothing');
+  assert.deepEqual(labelsOf([{ interval_s: 800.8548081 }, { interval_s: 123456 }], 'x'), ['interval s 800.85', 'interval s 123456']);
   assert.deepEqual(
     labelsOf(
       [
@@ -29,6 +30,33 @@ function testLabels() {
   );
   assert.deepEqual(labelsOf([decode(8), decode(8), decode(16)], 'decode'), ['batch 8', 'batch 8 #2', 'batch 16'], 'labels differ');
   assert.deepEqual(labelsOf([{ path: 'sdma', message_bytes: 2048 }, { path: 'sdma' }], 'p2p'), ['2 KiB', 'p2p']);
+}
+
+// Rows of runs and of jobs under failures: parts of a bar add up to all time, and jobs have points by their size.
+function testCourses() {
+  const parts = { redo: 0.02, checkpoint: 0.03, detection: 0.01, restart: 0.02, slow: 0 };
+  const run = { label: 'run', goodput: { mean: 0.9 }, ...parts, waiting: 0.02 };
+  const sizes = [
+    { npus: 1, availability: 0.99, goodput: 0.95 },
+    { npus: 64, availability: 0.98, goodput: null },
+  ];
+  const jobs = { label: 'jobs', goodput: { mean: 0.7 }, ...parts, waiting: 0.5, utilisation: 0.78, away: 0.02, idle: 0.2, sizes };
+  const figures = figuresOfRows({ document: { study: 'reliability' }, rows: [run, jobs], published: [] });
+  assert.deepEqual(
+    figures.map(figure => figure.id),
+    ['time-under-failures', 'availability-by-size', 'goodput-by-size'],
+  );
+  const [time, availability, goodput] = figures.map(figure => figure.option.series);
+  assert.deepEqual(
+    time.map(series => series.name),
+    ['useful', 'redo', 'checkpoint', 'detection', 'restart', 'waiting', 'away', 'idle'],
+  );
+  for (const row of [0, 1]) assert.ok(Math.abs(time.reduce((sum, series) => sum + series.data[row], 0) - 1) < 1e-9);
+  assert.deepEqual(availability[0].data, [
+    [1, 0.99],
+    [64, 0.98],
+  ]);
+  assert.deepEqual(goodput[0].data, [[1, 0.95]]);
 }
 
 // How far apart two colours are seen: CIE 1976, about 2 being what can just be told.
@@ -330,6 +358,7 @@ function testReplayedKernels() {
   );
 }
 
+testCourses();
 testLabels();
 testKindsOfDies();
 testReplayedKernels();

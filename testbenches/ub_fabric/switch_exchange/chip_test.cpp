@@ -81,62 +81,21 @@ INSTANTIATE_TEST_SUITE_P(Rates, RtlChipAtRates,
                                            std::vector<std::string>{"ub.link.trunk_rate=2"},
                                            std::vector<std::string>{"ub.link.trunk_rate=0.25"}));
 
-// Two dies of one node write to a third, one in each class, so that the third's link has to choose. Requests
-// of each that are done within 30 us, and the longest of the single ones that the second die makes where it
-// `pauses` between them, in ns.
-struct Tenants {
-  std::array<double, 2> done{};
-  double longest = 0;
-};
-Tenants two_tenants(bool rtl, const std::string& arbitration, bool pauses) {
-  Settings set{"topology.sub_planes=1",
-               "ub.link.lanes=4",
-               "ub.qos.classes=2",
-               "ub.controller.write_interval=0ps",
-               "ub.controller.write_outstanding=4000",
-               "ub.qos.arbitration=" + arbitration};
-  if (arbitration == "drr") set.push_back("ub.qos.weights=1,2");
-  const Parameters p = small(set);
-  FabricBench bench(p, {0, 1, 2});
-  std::vector<std::unique_ptr<RtlSwitch>> chips;
-  if (rtl) chips = put_rtl(bench, p);
-  const auto target = [](std::uint64_t i) { return cm384_gm_die(0, i % 512 * 512) | CM384_GM_VIA_UB_BIT; };
-  bench.at(1).logs = false;
-  bench.at(1).stream(Operation::write, 512, 10'000'000, 400, target, 0);
-  if (pauses) {
-    for (std::uint32_t i = 0; i < 14; ++i)
-      bench.at(2).request(6_us + Time{700'123} * i, Operation::write, target(i), 200, i, 1, i % 40);
-  } else {
-    bench.at(2).logs = false;
-    bench.at(2).stream(Operation::write, 200, 10'000'000, 400, target, 1);
-  }
-  bench.run(6_us);
-  std::array<std::uint64_t, 2> before{bench.at(1).completions, bench.at(2).completions};
-  bench.run(16_us);
-  Tenants found;
-  for (unsigned n = 0; n < 2; ++n)
-    found.done[n] = static_cast<double>(bench.at(1 + n).completions - before[n]);
-  for (const auto& d : bench.at(2).done) {
-    const Time made = 6_us + Time{700'123} * static_cast<std::int64_t>(d.tag);
-    found.longest = std::max(found.longest, (d.at - made).ns());
-  }
-  return found;
-}
-
 TEST(RtlChip, ArbitratesClassesAsTheModelDoes) {
-  const Tenants drr = two_tenants(true, "drr", false), model = two_tenants(false, "drr", false);
+  const Tenants drr = two_tenants({.rtl = true, .arbitration = "drr"}),
+                model = two_tenants({.arbitration = "drr"});
   for (unsigned n = 0; n < 2; ++n) EXPECT_NEAR(drr.done[n] / model.done[n], 1, 0.02) << "class " << n;
   const double flits_of[] = {28, 12};  // of 512 and 200 B: 28 B before the payload, 4 B behind
   EXPECT_NEAR(drr.done[1] * flits_of[1] / (drr.done[0] * flits_of[0]), 2, 0.04);
   for (const char* arbitration : {"strict", "drr"}) {
-    const Tenants single = two_tenants(true, arbitration, true),
-                  wanted = two_tenants(false, arbitration, true);
+    const Tenants single = two_tenants({.rtl = true, .arbitration = arbitration, .pauses = true}),
+                  wanted = two_tenants({.arbitration = arbitration, .pauses = true});
     // A chip picks its next packet a packet's length ahead.
     EXPECT_NEAR(single.longest, wanted.longest, 28 * 0.7143 + 10) << arbitration;
     EXPECT_NEAR(single.done[0] / wanted.done[0], 1, 0.02) << arbitration;
   }
   // Lanes in turn: the writes of 512 B take more than their class's share.
-  const Tenants turns = two_tenants(true, "round-robin", false);
+  const Tenants turns = two_tenants({.rtl = true, .arbitration = "round-robin"});
   EXPECT_NEAR(turns.done[1] / turns.done[0], 1, 0.02);
 }
 

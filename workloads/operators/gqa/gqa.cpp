@@ -133,8 +133,8 @@ void GqaAttention::lay_out(const Site& site) {
   runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
   if (!prolog_) runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
   if (setting_.sinks) {
-    const std::vector<float> rows = sinks_of_rows(inputs_->sinks);
-    runtime().put(sinks_, std::span<const float>(rows));
+    const std::vector<float> sinks = sinks_of_rows(inputs_->sinks);
+    runtime().put(sinks_, std::span<const float>(sinks));
   }
 }
 

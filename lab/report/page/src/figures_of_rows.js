@@ -166,7 +166,7 @@ const held = (rows, points) =>
     id: 'held',
     title: 'NPUs that jobs hold',
     unit: 'of all',
-    rows,
+    rows: rows.filter(row => isNumber(row.allocation_rate)),
     points,
     lines: [
       { name: 'while a job waits', path: 'allocation_rate' },
@@ -184,6 +184,52 @@ const waits = (rows, points) =>
     lines: ['mean', 'p50', 'p99'].map(name => ({ name, path: `wait_s.${name}` })),
     over: 'jobs',
   });
+
+// Runs and jobs under failures: where their time goes, and how jobs of each size fare.
+const kCourse = ['redo', 'checkpoint', 'detection', 'restart', 'waiting', 'slow', 'away', 'idle'];
+function courses(rows) {
+  const measured = rows.filter(row => isNumber(at(row, 'goodput.mean')) && isNumber(row.redo));
+  if (!measured.length) return [];
+  // Jobs that wait hold nothing: their time is nobody's.
+  const partOf = (row, name) => (name === 'waiting' && isNumber(row.idle) ? 0 : (row[name] ?? 0));
+  const time = stacked({
+    id: 'time-under-failures',
+    title: 'Where time goes under failures',
+    unit: 'of all',
+    max: 1,
+    labels: measured.map(row => row.label),
+    note: 'Mean over courses; of jobs: of all NPU time.',
+    names: ['useful', ...kCourse.filter(name => measured.some(row => partOf(row, name) > 0))],
+    value: (index, name) => (name === 'useful' ? measured[index].goodput.mean : partOf(measured[index], name)),
+  });
+  return [time, ...bySize(measured.filter(row => Array.isArray(row.sizes) && row.sizes.length > 1))];
+}
+
+const bySize = rows =>
+  ['availability', 'goodput'].flatMap(name =>
+    rows.length
+      ? [
+          {
+            id: `${name}-by-size`,
+            title: name === 'goodput' ? 'Useful share of the time of jobs, by size' : 'Availability of jobs, by size',
+            wide: false,
+            height: 330,
+            note: 'From their starts on; a point has the jobs of more than half as many NPUs, up to these.',
+            option: base({
+              legend: legend({ show: rows.length > 1 }),
+              grid: { left: 70, right: 26, top: 40, bottom: 46 },
+              xAxis: axis('NPUs', { type: 'log', logBase: 2 }),
+              yAxis: axis('of their time', { type: 'value', scale: true, nameGap: 52 }),
+              series: rows.map(row => ({
+                name: row.label,
+                type: 'line',
+                data: row.sizes.filter(size => isNumber(size[name])).map(size => [size.npus, size[name]]),
+              })),
+            }),
+          },
+        ]
+      : [],
+  );
 
 // Of a row's latency, what its phases do not account for; noise of adding up is nothing.
 export function unaccounted(row) {
@@ -245,7 +291,7 @@ export function phases(rows) {
 }
 
 // A bar a row, of parts that follow one another.
-export function stacked({ id, title, unit, note, labels, names, value, more = [] }) {
+export function stacked({ id, title, unit, note, labels, names, value, max, more = [] }) {
   const series = names.map(name => ({
     name,
     type: 'bar',
@@ -265,7 +311,7 @@ export function stacked({ id, title, unit, note, labels, names, value, more = []
       legend: legend(),
       grid: gridOfRows(labels, { top }),
       tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: number => `${short(number)} ${unit}` },
-      xAxis: axis(unit, { type: 'value', min: 0 }),
+      xAxis: axis(unit, { type: 'value', min: 0, max }),
       yAxis: axisOfRows(labels),
       series: [...series, ...more],
     }),
@@ -499,6 +545,7 @@ export function figuresOfRows({ document, rows, published: points }) {
     ...latency(rows, points, overOf(document.study)),
     ...bandwidth(rows, points),
     ...held(rows, points),
+    ...courses(rows),
     ...waits(rows, points),
     ...phases(rows),
     ...steps(rows, points),

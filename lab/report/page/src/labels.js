@@ -5,7 +5,8 @@ const distinct = values => [...new Set(values)];
 
 const named = (field, value) => {
   if (typeof value === 'string') return value;
-  return field.endsWith('bytes') ? sizeText(value) : `${field.replaceAll('_', ' ')} ${value}`;
+  if (field.endsWith('bytes')) return sizeText(value);
+  return `${field.replaceAll('_', ' ')} ${Number.isInteger(value) ? value : Number(value.toPrecision(5))}`;
 };
 
 // A label for each of `conditions`, { field: text or number } of a row: texts as they stand, numbers with their name. Of a
