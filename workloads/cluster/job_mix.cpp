@@ -466,8 +466,8 @@ JobMixRun run_job_mix(const std::vector<Job>& jobs, const JobMixCase& of, std::u
 
 double interruptions_per_second(const JobMixCase& of, const Job& job) {
   const PoolShape& shape = of.shape;
-  const double nodes =
-      static_cast<double>(job.blocks) * ((job.block + shape.node_npus - 1) / shape.node_npus);
+  const int nodes_of_block = (job.block + shape.node_npus - 1) / shape.node_npus;
+  const double nodes = static_cast<double>(job.blocks) * nodes_of_block;
   double rate = 0;
   for (const Hazard& hazard : of.hazards) {
     const double share = hazard.of_npu ? static_cast<double>(job.npus()) / static_cast<double>(shape.npus())
