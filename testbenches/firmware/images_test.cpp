@@ -27,11 +27,11 @@ TEST(Images, AreNamed) {
       ::testing::ElementsAre(
           "add", "add_rms_norm", "all_to_all", "collective", "collective_clear", "collective_paired",
           "collective_rounds", "collective_rounds_clear", "combine", "dispatch", "dispatch_full_mesh",
-          "experts", "ffn", "ffn_bf16", "flash_attention", "flash_full", "flash_grouped", "flash_ragged",
-          "gate", "gate_any", "gemm", "gqa", "gqa_output", "gqa_prolog", "hello", "index_prolog", "indexer",
-          "interleave_rope", "kv_norm_rope", "mla", "mla_output", "mla_prolog", "p2p", "quantise_rows",
-          "quantise_tiles", "rope_tiles", "sample", "sdma", "softmax", "sort_rows", "sparse_mla",
-          "sparse_prolog", "split_gemm", "stream", "sum_parts", "swiglu_rows", "top_k"));
+          "experts", "ffn", "ffn_bf16", "flash_attention", "flash_backward", "flash_full", "flash_grouped",
+          "flash_ragged", "gate", "gate_any", "gemm", "gqa", "gqa_output", "gqa_prolog", "hello",
+          "index_prolog", "indexer", "interleave_rope", "kv_norm_rope", "mla", "mla_output", "mla_prolog",
+          "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample", "sdma", "softmax", "sort_rows",
+          "sparse_mla", "sparse_prolog", "split_gemm", "stream", "sum_parts", "swiglu_rows", "top_k"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 
