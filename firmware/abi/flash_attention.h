@@ -32,11 +32,10 @@ struct cm384_flash_attention {
 
 /* Scores, probabilities and products of an item: three of each. */
 #define CM384_FLASH_TURNS 3u
-#define CM384_FLASH_SCORES(keys) (CM384_FLASH_TILE * (keys) * 4u)
-#define CM384_FLASH_PROBABILITIES(keys) (CM384_FLASH_TILE * (keys) * 2u)
+#define CM384_FLASH_SCORES(keys) (CM384_FLASH_TILE * (keys)*4u)
+#define CM384_FLASH_PROBABILITIES(keys) (CM384_FLASH_TILE * (keys)*2u)
 #define CM384_FLASH_PRODUCTS (CM384_FLASH_TILE * CM384_FLASH_VALUE * 4u)
 #define CM384_FLASH_WORKSPACE(keys) \
-  (CM384_FLASH_TURNS *              \
-   (CM384_FLASH_SCORES(keys) + CM384_FLASH_PROBABILITIES(keys) + CM384_FLASH_PRODUCTS))
+  (CM384_FLASH_TURNS * (CM384_FLASH_SCORES(keys) + CM384_FLASH_PROBABILITIES(keys) + CM384_FLASH_PRODUCTS))
 
 #endif

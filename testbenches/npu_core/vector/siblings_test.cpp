@@ -133,11 +133,12 @@ TEST_F(Siblings, SharedOrNotTheBytesAreTheSame) {
   UBuffer plain[3];
   UBuffer* const shared[3] = {&a, &b, &c};
   std::mt19937 draw(11);
+  const auto below = [&draw](std::uint32_t end) { return static_cast<std::uint32_t>(draw() % end); };
   std::uint32_t most = 0;
   for (int n = 0; n < 4000; ++n) {
-    const std::uint32_t who = draw() % 3, begin = draw() % (6 * kPage);
-    const Bytes bytes = table(1 + draw() % (3 * kPage), draw() % 3);
-    const std::uint32_t what = draw() % 4;
+    const std::uint32_t who = below(3), begin = below(6 * kPage), length = 1 + below(3 * kPage);
+    const Bytes bytes = table(length, below(3));
+    const std::uint32_t what = below(4);
     for (UBuffer* buffer : {shared[who], &plain[who]}) {
       if (what < 2) {
         copy_in(*buffer, begin / kPage * kPage, bytes);

@@ -126,7 +126,8 @@ StandIn::StandIn(const hw::Mte& mte, const hw::VectorCore& vector, const AivOpti
 
 bool StandIn::run(const std::vector<PipeInstruction>& program, std::int64_t cycle) {
   program_ = program;
-  for (std::size_t i = 0; i < program_.size(); ++i) program_[i].pc = 0x1000 + 4 * i;
+  for (std::size_t i = 0; i < program_.size(); ++i)
+    program_[i].pc = static_cast<std::uint32_t>(0x1000 + 4 * i);
   next_ = 0;
   drained_ = -1;
   released_.assign(program.size(), -1);
