@@ -35,7 +35,7 @@ struct JobsOptions {
     visit("count", self.count, Range{std::int64_t{1}, std::int64_t{5'000'000}}, "jobs that the seed draws");
     visit("npus", self.npus, Range{0, cluster::kMostBlock},
           "of a supernode, whole nodes; a row each; 0: as the machine has");
-    visit("migrate", self.migrate, Range{Time{}, Time{1'000'000'000'000'000'000}},
+    visit("migrate", self.migrate, Range{Time{}, Time{100'000'000'000'000'000}},
           "blocks that run are moved where the first job that waits has no place; their jobs stand still for "
           "so "
           "long, then it starts; 0s: none is moved");

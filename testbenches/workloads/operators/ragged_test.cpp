@@ -75,14 +75,14 @@ TEST(RaggedAttention, OfEqualPromptsTakesAsLongAsTheKernelForThese) {
   EXPECT_NEAR(tile / time_of(FlashAttention({.heads = 4, .length = 1024, .cached = 896}), 1), 1, 0.05);
 }
 
-// Tiles of 8 and of 16 blocks of keys on one group: 8 more blocks take the same time each way. In order of
+// Tiles of 16 and of 32 blocks of keys on one group: 16 more blocks take the same time each way. In order of
 // length they are dealt out evenly: half of the time on two groups.
 TEST(RaggedAttention, TakesTheBlocksOfKeysThatItsPromptsHave) {
   const auto us = [](std::vector<RaggedPrompt> prompts, int groups) {
     return time_of(RaggedAttention(setting_of(std::move(prompts), 4)), groups);
   };
-  const double of_8 = us({{1024, 896}}, 1), of_16 = us({{2048, 1920}}, 1);
-  EXPECT_NEAR((us({{2048, 1920}, {1024, 896}}, 1) - of_16) / (of_16 - of_8), 1, 0.05);
+  const double of_16 = us({{2048, 1920}}, 1), of_32 = us({{4096, 3968}}, 1);
+  EXPECT_NEAR((us({{4096, 3968}, {2048, 1920}}, 1) - of_32) / (of_32 - of_16), 1, 0.05);
   EXPECT_NEAR(us({{1024, 0}}, 2) / us({{1024, 0}}, 1), 0.5, 0.05);
   // Whatever their order.
   EXPECT_NEAR(us({{128, 0}, {1024, 0}, {512, 0}}, 4) / us({{512, 0}, {128, 0}, {1024, 0}}, 4), 1, 0.02);
