@@ -171,7 +171,7 @@ class Scaler {
     Library made(machine);
     next_ = 0;
     for (const auto& point : base_.decode())
-      take(made, point, &Library::decode, [&](auto& p) {
+      scale_point(made, point, &Library::decode, [&](auto& p) {
         for (double* value : {&p.step_ms, &p.layer_us, &p.attention_half_us, &p.experts_half_us})
           scale(*value, value == &p.step_ms             ? "step_ms"
                         : value == &p.layer_us          ? "layer_us"
@@ -179,16 +179,16 @@ class Scaler {
                                                         : "experts_half_us");
       });
     for (const auto& point : base_.attention())
-      take(made, point, &Library::attention, [&](auto& p) { scale(p.us, "us"); });
+      scale_point(made, point, &Library::attention, [&](auto& p) { scale(p.us, "us"); });
     for (const auto& point : base_.prefill())
-      take(made, point, &Library::prefill, [&](auto& p) {
+      scale_point(made, point, &Library::prefill, [&](auto& p) {
         scale(p.latency_ms, "latency_ms");
         scale(p.attention_ms, "attention_ms");
         scale(p.context_ms, "context_ms");
         scale(p.read_ms, "read_ms");
       });
     for (const auto& point : base_.operators())
-      take(made, point, &Library::operators, [&](auto& p) {
+      scale_point(made, point, &Library::operators, [&](auto& p) {
         for (auto& [name, value] : p.values) scale(value, name);
       });
     return made;
@@ -197,8 +197,8 @@ class Scaler {
  private:
   // The next point: as it was measured, or scaled.
   template <class Point, class Scale>
-  void take(Library& made, const Point& point, const std::vector<Point>& (Library::*of)() const,
-            Scale&& scales) {
+  void scale_point(Library& made, const Point& point, const std::vector<Point>& (Library::*of)() const,
+                   Scale&& scales) {
     if (const auto found = measured_.find(next_); found != measured_.end()) {
       made.add((found->second.*of)().front());
     } else {

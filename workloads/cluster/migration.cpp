@@ -110,13 +110,13 @@ std::optional<Room> make_room(NpuPool& pool, int npus, const std::vector<Movable
   // Within supernodes blocks of one node may not find one that the search, which counts NPUs, has taken for
   // granted.
   const NpuPool before = pool;
-  const auto put = [&](std::size_t bin, int count) -> std::optional<Place> {
+  const auto place_block = [&](std::size_t bin, int count) -> std::optional<Place> {
     if (by_node) return pool.place_on(static_cast<int>(bin / nodes), static_cast<int>(bin % nodes), count);
     return pool.place_in(static_cast<int>(bin), count);
   };
   Room room;
   for (const auto& [block, bin] : found->moves) {
-    auto to = put(bin, npus_of(blocks[block].place));
+    auto to = place_block(bin, npus_of(blocks[block].place));
     if (!to) {
       pool = before;
       return {};
@@ -124,7 +124,7 @@ std::optional<Room> make_room(NpuPool& pool, int npus, const std::vector<Movable
     room.moves.push_back({block, std::move(*to)});
   }
   for (const auto& [block, bin] : found->moves) pool.release_block(blocks[block].place);
-  auto place = put(found->bin, npus);
+  auto place = place_block(found->bin, npus);
   if (!place) {
     pool = before;
     return {};

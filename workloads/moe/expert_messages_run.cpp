@@ -257,6 +257,28 @@ std::vector<int> first_dies(int ranks, const hw::Topology& topology) {
   return dies;
 }
 
+DispatchReading measure_rounds(Session& session, const DispatchCase& setting,
+                               const reference::DispatchCase& layer, const hw::Processor& processor,
+                               const std::function<std::vector<double>()>& round, SimulatorCounts& counts) {
+  const int rounds = setting.warmup + setting.iterations;
+  std::vector<double> times;
+  for (int k = 0; k < rounds; ++k) {
+    if (k == setting.warmup) session.begin_counted();
+    const std::vector<double> of_round = round();
+    if (of_round.empty()) break;
+    session.done(static_cast<double>(k + 1) / rounds);
+    if (k >= setting.warmup) times.insert(times.end(), of_round.begin(), of_round.end());
+  }
+  session.count(counts);
+  DispatchReading reading;
+  static_cast<RoutedSetting&>(reading) = routed_setting(layer);
+  std::vector<double> kernels = times;
+  for (double& time : kernels) time -= (processor.launch_latency + processor.end_latency).us();
+  reading.task_us = summarise(std::move(times));
+  reading.kernel_us = summarise(std::move(kernels));
+  return reading;
+}
+
 DispatchReading measure_messages(const StudyContext& context, const DispatchCase& setting,
                                  ExchangeDirection direction, SimulatorCounts& counts, double progress_from,
                                  double progress_to) {
@@ -272,24 +294,8 @@ DispatchReading measure_messages(const StudyContext& context, const DispatchCase
   const ExpertExchange exchange = make_exchange(layer, context.machine, direction);
   Session session(context, options);
   MessagesRun run(session, exchange, layer, direction);
-  const int rounds = setting.warmup + setting.iterations;
-  std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) {
-    if (round == setting.warmup) session.begin_counted();
-    const std::vector<double> of_round = run.run();
-    if (of_round.empty()) break;
-    session.done(static_cast<double>(round + 1) / rounds);
-    if (round >= setting.warmup) times.insert(times.end(), of_round.begin(), of_round.end());
-  }
-  session.count(counts);
-  DispatchReading reading;
-  static_cast<RoutedSetting&>(reading) = routed_setting(layer);
-  const hw::Processor& processor = context.machine.processor;
-  std::vector<double> kernels = times;
-  for (double& time : kernels) time -= (processor.launch_latency + processor.end_latency).us();
-  reading.task_us = summarise(std::move(times));
-  reading.kernel_us = summarise(std::move(kernels));
-  return reading;
+  return measure_rounds(
+      session, setting, layer, context.machine.processor, [&run] { return run.run(); }, counts);
 }
 
 }  // namespace cm384::studies

@@ -185,24 +185,9 @@ DispatchReading measure_normal(const StudyContext& context, const DispatchCase& 
   const NormalExchange exchange = make_normal_exchange(layer, context.machine, direction, setting.sms);
   Session session(context, options);
   NormalRun run(session, exchange, static_cast<std::size_t>(setting.ranks));
-  const int rounds = setting.warmup + setting.iterations;
-  std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) {
-    if (round == setting.warmup) session.begin_counted();
-    const std::vector<double> of_round = run.run();
-    if (of_round.empty()) break;
-    session.done(static_cast<double>(round + 1) / rounds);
-    if (round >= setting.warmup) times.insert(times.end(), of_round.begin(), of_round.end());
-  }
-  session.count(counts);
-  DispatchReading reading;
-  static_cast<RoutedSetting&>(reading) = routed_setting(layer);
+  DispatchReading reading = measure_rounds(
+      session, setting, layer, context.machine.processor, [&run] { return run.run(); }, counts);
   const double ranks = setting.ranks, rows = static_cast<double>(exchange.counted) / ranks;
-  const hw::Processor& processor = context.machine.processor;
-  std::vector<double> kernels = times;
-  for (double& time : kernels) time -= (processor.launch_latency + processor.end_latency).us();
-  reading.task_us = summarise(std::move(times));
-  reading.kernel_us = summarise(std::move(kernels));
   if (options.rdma)
     reading.rdma_MB = static_cast<double>(exchange.count(context.machine.topology, Carrier::rdma)) / ranks *
                       exchange.bytes / 1e6;

@@ -58,7 +58,7 @@ void Ffn::place_four_bits(const Site& site) {
   runtime().mark_payload(four_bits_.down_sums, experts * down_.n * 4);
 }
 
-void Ffn::put_four_bits() {
+void Ffn::lay_out_four_bits() {
   const auto put = [&](const cm384_gemm& gemm, const reference::GemmInputs& inputs, std::uint64_t sums_at) {
     const std::vector<float> sums = eight_times_sums(inputs.b, gemm.k);
     const std::vector<std::byte> weights = packed(inputs.b);
@@ -94,7 +94,7 @@ void Ffn::lay_out(const Site& site) {
   }
   gate_up_inputs_ = gate_up_drawn_ ? round_operands(gate_up_, *gate_up_drawn_) : make_gemm_inputs(gate_up_);
   down_inputs_ = down_drawn_ ? round_operands(down_, *down_drawn_) : make_gemm_inputs(down_);
-  if (setting_.int4) return put_four_bits();
+  if (setting_.int4) return lay_out_four_bits();
   if (rows > 0) {
     put_int8_rows();
     put_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);

@@ -39,7 +39,7 @@ class Ffn final : public KernelOperator {
   std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
   cm384_gemm place_product(const Site& site, const reference::GemmCase& gemm) const;
   void place_four_bits(const Site& site);
-  void put_four_bits();
+  void lay_out_four_bits();
 
   FfnSetting setting_;
   reference::GemmCase gate_up_, down_;
