@@ -62,7 +62,7 @@ void check_supernodes(const Study& study, const hw::Machine& machine, const RunO
                                  study.name, machine.topology.supernodes));
   for (const auto& [name, given] : {std::pair{"--explain", options.explain},
                                     {"--record", !options.record.empty()},
-                                    {"--timeline", !options.watch.timeline.empty()},
+                                    {"--timeline", !options.watch.timeline.empty() && !study.own_timeline},
                                     {"--wave", !options.wave.empty()},
                                     {"--fault", !fabric.fault.empty()},
                                     {"--rtl", !fabric.rtl.empty()}}) {

@@ -38,10 +38,10 @@ struct WatchOptions {
           Needs{"timeline", {}});
     visit("timeline-cores", self.timeline_cores, Range{0, 1023}, "cores of them; default: all",
           Needs{"timeline", {}});
-    visit("timeline-from", self.timeline_from, Range{Time{}, 1000_s}, "leave out what ends before",
+    visit("timeline-from", self.timeline_from, Range{Time{}, Time::never()}, "leave out what ends before",
           Needs{"timeline", {}});
-    visit("timeline-to", self.timeline_to, Range{Time{}, 1000_s}, "leave out what begins after; 0: nothing",
-          Needs{"timeline", {}});
+    visit("timeline-to", self.timeline_to, Range{Time{}, Time::never()},
+          "leave out what begins after; 0: nothing", Needs{"timeline", {}});
   }
 
   std::vector<supernode::LinkSelection> parts() const;

@@ -8,6 +8,7 @@
 
 #include "workloads/cluster/jobs.h"
 #include "workloads/cluster/npu_pool.h"
+#include "workloads/cluster/pool_watch.h"
 
 namespace cm384::cluster {
 
@@ -49,9 +50,10 @@ struct Policy {
 // Throws InputError for a job that no supernode could ever hold.
 void check_jobs(const std::vector<Job>& jobs, const PoolShape& shape);
 
-// `tell` is called with each start, false from it: nothing more is wanted. Throws InputError as
-// check_jobs() does.
+// `tell` is called with each start, false from it: nothing more is wanted. `watch` sees who has which NPUs;
+// null: nobody does. Throws InputError as check_jobs() does.
 AllocationResult allocate(const std::vector<Job>& jobs, const PoolShape& shape, const Policy& policy,
-                          const std::function<bool(std::size_t started, std::int64_t now_ms)>& tell = {});
+                          const std::function<bool(std::size_t started, std::int64_t now_ms)>& tell = {},
+                          const PoolWatch* watch = nullptr);
 
 }  // namespace cm384::cluster

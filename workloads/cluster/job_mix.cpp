@@ -20,6 +20,23 @@ constexpr double kNoEvent = std::numeric_limits<double>::infinity();
 
 enum class Phase : std::uint8_t { kQueued, kWaiting, kDetection, kRestart, kWork, kCheckpoint, kDone };
 
+const char* name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kDetection:
+      return "has failed";
+    case Phase::kRestart:
+      return "restarts";
+    case Phase::kWork:
+    case Phase::kCheckpoint:
+      return "runs";
+    case Phase::kQueued:
+    case Phase::kWaiting:
+    case Phase::kDone:
+      break;
+  }
+  return "";  // holds nothing
+}
+
 // A job from its submission on.
 struct Running {
   Phase phase = Phase::kQueued;
@@ -29,6 +46,7 @@ struct Running {
   double durable = 0;            // work that no fault takes away, s
   double since = 0;              // up to which its times are counted
   double begin = 0;              // of the phase
+  double told = 0;               // up to which who watches knows of it
   double detected = 0;           // when the last fault is known
   std::set<std::size_t> failed;  // nodes of the pool that it leaves then
   double restart = 0;            // after the last fault
@@ -52,14 +70,17 @@ struct Event {
 // A node of the pool that is not in use, or soon not.
 struct Closed {
   double repair = 0;  // s
+  double begin = 0;
+  std::size_t cause = 0;
   bool under_repair = false;
 };
 
 class MixCourse {
  public:
-  MixCourse(const std::vector<Job>& jobs, const JobMixCase& of, std::uint64_t seed)
+  MixCourse(const std::vector<Job>& jobs, const JobMixCase& of, std::uint64_t seed, const PoolWatch* watch)
       : jobs_(jobs),
         of_(of),
+        watch_(watch),
         random_(seed, 1),
         pool_(of.shape, of.traffic),
         all_(jobs.size()),
@@ -172,6 +193,17 @@ class MixCourse {
     of.checkpoint += done.stopped * npus_of(job);
   }
 
+  // What it had and did since that was told last.
+  void tell_held(std::size_t job) {
+    Running& of = all_[job];
+    const double from = std::exchange(of.told, now_);
+    if (watch_ == nullptr || now_ <= from) return;
+    for (const Place& place : of.blocks) watch_->held(job, place, name_of(of.phase), from, now_);
+  }
+  void tell_away(std::size_t node, const Closed& closed) const {
+    if (watch_ != nullptr) watch_->away(node, of_.hazards[closed.cause].name, closed.begin, now_);
+  }
+
   // Schedules the end of the phase, from now.
   void enter(std::size_t job, Phase phase) {
     Running& of = all_[job];
@@ -232,14 +264,17 @@ class MixCourse {
     count(job);
     switch (of.phase) {
       case Phase::kDetection:
+        tell_held(job);
         if (replace(job)) return enter(job, Phase::kRestart);
         release(job);
         waiting_.insert(job);
         return enter(job, Phase::kWaiting);
       case Phase::kRestart:
+        tell_held(job);
         return enter(job, Phase::kWork);
       case Phase::kWork:
         if (!of.ends) return enter(job, Phase::kCheckpoint);
+        tell_held(job);
         count_done(job, of.progress.finish());
         ++class_of(job).finished;
         release(job);
@@ -284,7 +319,11 @@ class MixCourse {
     }
     Running& of = all_[number];
     count(number);
+    if (watch_ != nullptr)
+      watch_->waited(
+          number, of.phase == Phase::kWaiting ? of.begin : static_cast<double>(job.submit_ms) * 1e-3, now_);
     of.blocks = std::move(places);
+    of.told = now_;
     for (const Place& place : of.blocks) hold(number, place);
     if (of.phase == Phase::kWaiting) {
       enter(number, Phase::kRestart);
@@ -322,11 +361,14 @@ class MixCourse {
     pool_.keep_free(supernode, left * of_.shape.node_npus);
   }
 
-  void take_away(std::size_t node, double repair) {
+  void take_away(std::size_t node, std::size_t cause) {
+    const double repair = of_.hazards[cause].repair;
     const int supernode = static_cast<int>(node) / of_.shape.nodes;
     const auto [closed, is_new] = closed_.try_emplace(node);
     closed->second.repair = std::max(closed->second.repair, repair);
     if (!is_new) return;
+    closed->second.begin = now_;
+    closed->second.cause = cause;
     pool_.close_node(supernode, static_cast<int>(node) % of_.shape.nodes);
     ++away_[static_cast<std::size_t>(supernode)];
     keep_spares(supernode);
@@ -342,6 +384,7 @@ class MixCourse {
 
   void bring_back(std::size_t node) {
     const int supernode = static_cast<int>(node) / of_.shape.nodes;
+    tell_away(node, closed_.at(node));
     closed_.erase(node);
     pool_.open_node(supernode, static_cast<int>(node) % of_.shape.nodes);
     --away_[static_cast<std::size_t>(supernode)];
@@ -375,7 +418,7 @@ class MixCourse {
       }
       return;
     }
-    if (hazard.repair > 0) take_away(node, hazard.repair);
+    if (hazard.repair > 0) take_away(node, n);
     for (const std::size_t job : hit) interrupt(job, n, node);
     if (hazard.repair > 0) repair_if_empty(node);
   }
@@ -383,6 +426,7 @@ class MixCourse {
   void interrupt(std::size_t job, std::size_t cause, std::size_t node) {
     Running& of = all_[job];
     const Hazard& hazard = of_.hazards[cause];
+    tell_held(job);
     count(job);
     count_done(job, of.progress.settle(now_));
     const Done lost = of.progress.finish();
@@ -428,10 +472,12 @@ class MixCourse {
     for (std::size_t job = 0; job < all_.size(); ++job) {
       Running& of = all_[job];
       if (of.phase == Phase::kQueued || of.phase == Phase::kDone) continue;
+      tell_held(job);
       count(job);
       count_done(job, of.progress.finish());
       if (of.phase == Phase::kCheckpoint) class_of(job).checkpoint += (now_ - of.begin) * npus_of(job);
     }
+    for (const auto& [node, closed] : closed_) tell_away(node, closed);
     for (const auto& [npus, of] : classes_) run_.classes.push_back(of);
     const double whole = of_.wall * static_cast<double>(of_.shape.npus());
     run_.idle /= whole;
@@ -440,6 +486,7 @@ class MixCourse {
 
   const std::vector<Job>& jobs_;
   const JobMixCase& of_;
+  const PoolWatch* watch_;
   traces::Random random_;
   NpuPool pool_;
   std::vector<Running> all_;
@@ -457,11 +504,11 @@ class MixCourse {
 }  // namespace
 
 JobMixRun run_job_mix(const std::vector<Job>& jobs, const JobMixCase& of, std::uint64_t seed,
-                      const std::function<bool()>& go_on) {
+                      const std::function<bool()>& go_on, const PoolWatch* watch) {
   PoolShape beside_spares = of.shape;
   beside_spares.nodes -= of.spares;
   check_jobs(jobs, beside_spares);
-  return MixCourse(jobs, of, seed).run(go_on);
+  return MixCourse(jobs, of, seed, watch).run(go_on);
 }
 
 double interruptions_per_second(const JobMixCase& of, const Job& job) {

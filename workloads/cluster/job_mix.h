@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/cluster/allocation.h"
+#include "workloads/cluster/pool_watch.h"
 #include "workloads/cluster/reliability.h"
 
 namespace cm384::cluster {
@@ -53,8 +54,9 @@ struct JobMixRun {
 // that node, spare ones as well; where there are none it gives all back, and waits in the place of its
 // submission. The repair begins when all jobs have left the node. A slow part slows the job that it strikes
 // until it is repaired. Throws InputError for a job that no supernode can hold beside the spares.
+// `watch` sees who has which NPUs and which nodes are away; null: nobody does.
 JobMixRun run_job_mix(const std::vector<Job>& jobs, const JobMixCase& of, std::uint64_t seed,
-                      const std::function<bool()>& go_on = {});
+                      const std::function<bool()>& go_on = {}, const PoolWatch* watch = nullptr);
 
 // Failures a second that stop a job that takes the fewest nodes.
 double interruptions_per_second(const JobMixCase& of, const Job& job);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/text/output_file.h"
 #include "workloads/cluster/allocation.h"
 #include "workloads/cluster/job_options.h"
+#include "workloads/cluster/pool_timeline.h"
 #include "workloads/frame/confidence.h"
 #include "workloads/studies.h"
 
@@ -64,10 +66,8 @@ void check_options(const StudyContext& context, const JobsOptions& options) {
     without_effect({"count", "block", "blocks", "duration", "load"}, "with --trace");
   }
   if (context.out_folder.empty()) without_effect({"at"}, "without --out");
-  if (context.statistics != nullptr || context.observers != nullptr)
-    throw InputError(
-        "run jobs: no machine is simulated; allowed: without --stats, --record, --timeline, --explain, "
-        "--wave");
+  if (context.statistics != nullptr)
+    throw InputError("run jobs: --stats: no machine is simulated; allowed: without it");
 }
 
 cluster::JobTrace trace_of(const StudyContext& context, const JobsOptions& options,
@@ -171,9 +171,12 @@ Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& resu
   return row;
 }
 
-StudyResult run(const StudyContext& context, const JobsOptions& options) {
+StudyResult run(const StudyContext& watched, const JobsOptions& options) {
   StudyResult result;
-  check_options(context, options);
+  check_options(watched, options);
+  StudyContext context = watched;
+  std::optional<LaneTimeline> timeline =
+      take_lanes(context, "jobs", "who has which NPUs, of no machine that is simulated");
   for (const std::string& file : options.jobs.files()) result.input_files.push_back(file);
   const cluster::BlockTraffic traffic(options.jobs.traffic);
   cluster::Policy policy{options.jobs.chosen_fit(), options.jobs.chosen_order(), &traffic, {}};
@@ -187,17 +190,21 @@ StudyResult run(const StudyContext& context, const JobsOptions& options) {
                                          trace.left_out, trace.format));
     options.jobs.check_blocks(trace.jobs, traffic, "run jobs");
     const auto all = static_cast<double>(trace.jobs.size());
+    const auto go_on = [&](std::size_t started, std::int64_t) {
+      context.progress.update(
+          (static_cast<double>(n) + static_cast<double>(started) / all) / static_cast<double>(shapes.size()),
+          Time{}, 0);
+      return context.interrupted == 0;
+    };
+    std::optional<PoolTimeline> drawn;
+    if (timeline && n == 0) drawn.emplace(*timeline, shapes[n]);
     const cluster::AllocationResult got =
-        cluster::allocate(trace.jobs, shapes[n], policy, [&](std::size_t started, std::int64_t) {
-          context.progress.update((static_cast<double>(n) + static_cast<double>(started) / all) /
-                                      static_cast<double>(shapes.size()),
-                                  Time{}, 0);
-          return context.interrupted == 0;
-        });
+        cluster::allocate(trace.jobs, shapes[n], policy, go_on, drawn ? &drawn->watch() : nullptr);
     if (!got.complete) {
       result.complete = false;
       break;
     }
+    if (drawn) drawn->write([&](std::size_t job) { return trace.jobs[job].id; });
     if (!context.out_folder.empty()) {
       result.files.push_back(n == 0 ? "jobs.csv" : fmt::format("jobs-{}.csv", n + 1));
       write_jobs(context.out_folder + "/" + result.files.back(), trace, got);
@@ -212,6 +219,9 @@ StudyResult run(const StudyContext& context, const JobsOptions& options) {
     }
     context.finish_row(result, row_of(trace, got, shapes[n], traffic));
   }
+  if (!timeline || !result.complete) return result;
+  timeline->finish();
+  if (shapes.size() > 1) result.notes.emplace_back("the timeline shows the first row");
   return result;
 }
 
@@ -243,6 +253,7 @@ const Study kJobsStudy{.name = "jobs",
                        .fields = kJobsFields,
                        .options = options_of<JobsOptions, run>,
                        .coreless = true,
-                       .supernodes = true};
+                       .supernodes = true,
+                       .own_timeline = true};
 
 }  // namespace cm384::studies

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <utility>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -29,8 +30,8 @@ struct Repair {
 // One course of the pool and the run on it, from event to event.
 class Course {
  public:
-  Course(const ReliabilityCase& of, std::uint64_t seed)
-      : of_(of), random_(seed, 1), away_(static_cast<std::size_t>(of.supernodes)) {
+  Course(const ReliabilityCase& of, std::uint64_t seed, const CourseWatch* watch)
+      : of_(of), watch_(watch), random_(seed, 1), away_(static_cast<std::size_t>(of.supernodes)) {
     run_.failures.resize(of.hazards.size());
     run_.interruptions.resize(of.hazards.size());
     run_.lost.resize(of.hazards.size());
@@ -56,6 +57,7 @@ class Course {
         end_phase();
       }
     }
+    tell_phase();
     // Work that is not saved yet has been done.
     count(progress_.finish());
     if (phase_ == Phase::kCheckpoint) run_.shares.checkpoint += elapsed_;
@@ -68,6 +70,25 @@ class Course {
 
  private:
   enum class Phase { kWork, kCheckpoint, kDetection, kRestart, kWaiting };
+  static std::string_view name_of(Phase phase) {
+    switch (phase) {
+      case Phase::kWork:
+      case Phase::kCheckpoint:
+        break;
+      case Phase::kDetection:
+        return "has failed";
+      case Phase::kRestart:
+        return "restarts";
+      case Phase::kWaiting:
+        return "waits for a node";
+    }
+    return "works";
+  }
+
+  void tell_phase() {
+    const double from = std::exchange(told_, now_);
+    if (watch_ != nullptr && now_ > from) watch_->did(name_of(phase_), from, now_);
+  }
 
   double next_failure() {
     if (rate_ == 0) return kNever;
@@ -119,6 +140,7 @@ class Course {
   }
 
   void enter(Phase phase) {
+    if (name_of(phase) != name_of(phase_)) tell_phase();
     phase_ = phase;
     elapsed_ = 0;
   }
@@ -160,6 +182,9 @@ class Course {
     if (node >= of_.nodes - away) return;
     ++run_.failures[n];
     const bool of_run = node < std::min(of_.nodes - of_.spares, of_.nodes - away);
+    if (watch_ != nullptr)
+      watch_->failed(n, static_cast<int>(supernode), of_run && stops, now_,
+                     now_ + std::max(hazard.repair, hazard.detection));
     if (!stops) {
       if (of_run && hazard.slows > 0 && hazard.repair > 0) {
         repairs_.push({now_ + hazard.repair, -1, hazard.slows});
@@ -204,6 +229,7 @@ class Course {
   }
 
   const ReliabilityCase& of_;
+  const CourseWatch* watch_;
   traces::Random random_;
   std::vector<int> away_;  // nodes of each supernode under repair
   std::vector<double> slow_;
@@ -213,6 +239,7 @@ class Course {
   double rate_ = 0, now_ = 0;
   Phase phase_ = Phase::kWork;
   double elapsed_ = 0;  // of the phase
+  double told_ = 0;     // up to which `watch_` knows what the run did
   Progress progress_;
   double detection_ = 0, restart_ = 0;  // of the last interruption
   std::size_t cause_ = 0;
@@ -242,8 +269,8 @@ ReliabilityTable ReliabilityTable::parse(std::string_view text, const std::strin
 }
 
 ReliabilityRun run_reliability(const ReliabilityCase& of, std::uint64_t seed,
-                               const std::function<bool()>& go_on) {
-  return Course(of, seed).run(go_on);
+                               const std::function<bool()>& go_on, const CourseWatch* watch) {
+  return Course(of, seed, watch).run(go_on);
 }
 
 double interruptions_per_second(const ReliabilityCase& of) {

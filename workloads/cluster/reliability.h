@@ -105,10 +105,18 @@ struct ReliabilityRun {
   std::vector<double> lost;                 // s of the run that these took: redo, detection, restart
 };
 
+// What becomes of a run, told as it goes on; seconds.
+struct CourseWatch {
+  std::function<void(std::string_view doing, double from, double to)> did;
+  // A part of a supernode failed, and was repaired; `stops`: it stopped the run.
+  std::function<void(std::size_t hazard, int supernode, bool stops, double from, double to)> failed;
+};
+
 // Failures are Poisson and strike at any time, also while the run is down; one that strikes a spare node
-// takes it away and stops nothing. A node under repair does not fail. `go_on` is asked now and then.
+// takes it away and stops nothing. A node under repair does not fail. `go_on` is asked now and then. `watch`:
+// null: nobody does.
 ReliabilityRun run_reliability(const ReliabilityCase& of, std::uint64_t seed,
-                               const std::function<bool()>& go_on = {});
+                               const std::function<bool()>& go_on = {}, const CourseWatch* watch = nullptr);
 
 // Failures a second that stop a run on all nodes but the spares.
 double interruptions_per_second(const ReliabilityCase& of);

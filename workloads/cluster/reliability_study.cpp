@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "system/machine/inventory.h"
 #include "workloads/cluster/job_mix.h"
 #include "workloads/cluster/job_options.h"
+#include "workloads/cluster/pool_timeline.h"
 #include "workloads/cluster/reliability.h"
 #include "workloads/frame/confidence.h"
 #include "workloads/studies.h"
@@ -343,8 +345,10 @@ std::vector<cluster::Job> jobs_of(const ReliabilityOptions& options, const clust
   return jobs;
 }
 
+// `timeline` of the first course of the first row; null: nobody asked.
 void run_jobs(const StudyContext& context, const ReliabilityOptions& options,
-              const std::vector<cluster::ReliabilityCase>& cases, StudyResult& result) {
+              const std::vector<cluster::ReliabilityCase>& cases, LaneTimeline* timeline,
+              StudyResult& result) {
   const hw::Topology& topology = context.machine.topology;
   std::vector<cluster::Job> recorded;
   for (const std::string& file : options.jobs.files()) result.input_files.push_back(file);
@@ -383,7 +387,10 @@ void run_jobs(const StudyContext& context, const ReliabilityOptions& options,
       const std::uint64_t seed = context.seed * 1'000'003 + static_cast<std::uint64_t>(n);
       const std::vector<cluster::Job> jobs = jobs_of(options, of, recorded, seed);
       options.jobs.check_blocks(jobs, traffic, "run reliability");
-      row.runs.push_back(cluster::run_job_mix(jobs, of, seed, go_on));
+      std::optional<PoolTimeline> drawn;
+      if (timeline != nullptr && done == 0) drawn.emplace(*timeline, of.shape);
+      row.runs.push_back(cluster::run_job_mix(jobs, of, seed, go_on, drawn ? &drawn->watch() : nullptr));
+      if (drawn) drawn->write([&](std::size_t job) { return jobs[job].id; });
       if (!row.runs.back().complete) {
         result.complete = false;
         return;
@@ -393,12 +400,24 @@ void run_jobs(const StudyContext& context, const ReliabilityOptions& options,
   }
 }
 
-StudyResult run(const StudyContext& context, const ReliabilityOptions& options) {
-  if (context.statistics != nullptr || context.observers != nullptr)
-    throw InputError(
-        "run reliability: no machine is simulated; allowed: without --stats, --record, --timeline, "
-        "--explain, --wave");
-  check_options(context, options);
+void finish_timeline(std::optional<LaneTimeline>& timeline, std::size_t rows,
+                     const ReliabilityOptions& options, StudyResult& result) {
+  if (!timeline || !result.complete) return;
+  timeline->finish();
+  if (rows > 1 || options.runs > 1)
+    result.notes.push_back(
+        fmt::format("the timeline shows the first course{}", rows > 1 ? " of the first row" : ""));
+  if (time_of_seconds(options.days * 86'400) == Time::never())
+    result.notes.emplace_back("the timeline ends after 106 days");
+}
+
+StudyResult run(const StudyContext& watched, const ReliabilityOptions& options) {
+  if (watched.statistics != nullptr)
+    throw InputError("run reliability: --stats: no machine is simulated; allowed: without it");
+  check_options(watched, options);
+  StudyContext context = watched;
+  std::optional<LaneTimeline> timeline =
+      take_lanes(context, "reliability", "what a run or jobs did, of no machine that is simulated");
   StudyResult result;
   if (options.rates != "default") result.input_files.push_back(options.rates);
   const cluster::ReliabilityTable table = cluster::ReliabilityTable::load(options.rates);
@@ -418,7 +437,8 @@ StudyResult run(const StudyContext& context, const ReliabilityOptions& options) 
     }
   }
   if (options.has_jobs()) {
-    run_jobs(context, options, cases, result);
+    run_jobs(context, options, cases, timeline ? &*timeline : nullptr, result);
+    finish_timeline(timeline, cases.size(), options, result);
     return result;
   }
   const double all = static_cast<double>(cases.size()) * options.runs;
@@ -431,8 +451,11 @@ StudyResult run(const StudyContext& context, const ReliabilityOptions& options) 
         return context.interrupted == 0;
       };
       // The same courses for all rows, so that they differ by what the rows are of.
-      runs.push_back(
-          cluster::run_reliability(one, context.seed * 1'000'003 + static_cast<std::uint64_t>(n), go_on));
+      std::optional<CourseTimeline> drawn;
+      if (timeline && done == 0) drawn.emplace(*timeline, one);
+      runs.push_back(cluster::run_reliability(one, context.seed * 1'000'003 + static_cast<std::uint64_t>(n),
+                                              go_on, drawn ? &drawn->watch() : nullptr));
+      if (drawn) drawn->write();
       if (!runs.back().complete) {
         result.complete = false;
         return result;
@@ -442,6 +465,7 @@ StudyResult run(const StudyContext& context, const ReliabilityOptions& options) 
         one.supernodes * (one.nodes - one.spares) * topology.dies_per_node / topology.dies_per_package;
     context.finish_row(result, row_of(one, runs, npus));
   }
+  finish_timeline(timeline, cases.size(), options, result);
   return result;
 }
 
@@ -505,6 +529,7 @@ const Study kReliabilityStudy{
     .fields = kReliabilityFields,
     .options = options_of<ReliabilityOptions, run>,
     .coreless = true,
-    .supernodes = true};
+    .supernodes = true,
+    .own_timeline = true};
 
 }  // namespace cm384::studies

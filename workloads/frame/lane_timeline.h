@@ -1,11 +1,13 @@
 // Lanes of slices as Chrome trace JSON, which Perfetto and chrome://tracing read, of what no single machine's
-// timeline has: the requests of a service, the layers of a decode step.
+// timeline has: the requests of a service, the layers of a decode step, the passes of a training step, jobs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "system/observe/timeline.h"
+#include "workloads/frame/study.h"
 
 namespace cm384::studies {
 
@@ -25,6 +27,8 @@ class LaneTimeline {
   // Cut to the window; `arguments`: JSON within braces.
   void slice(int pid, int tid, std::string_view name, Time begin, Time end,
              const std::string& arguments = {});
+  // A curve of the process; the value holds until the next one.
+  void counter(int pid, std::string_view name, Time at, std::int64_t value);
   // Throws OutputError.
   void finish();
 
@@ -36,5 +40,15 @@ class LaneTimeline {
   std::string text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
   bool first_ = true;
 };
+
+// Whether a timeline is asked for and nothing else that looks at a machine.
+bool wants_lanes(const StudyContext& context);
+
+// The timeline of a study that writes its own, if it is asked for; then `context` has no observers. Throws
+// InputError where something else that looks at a machine is asked for; `shows`: what the timeline does.
+std::optional<LaneTimeline> take_lanes(StudyContext& context, std::string_view study, std::string_view shows);
+
+// In the range that a timeline has: 106 days.
+Time time_of_seconds(double seconds);
 
 }  // namespace cm384::studies

@@ -137,6 +137,7 @@ struct Study {
   std::string_view positional = {};  // name of the option that a bare argument fills (`run kernel my.elf`)
   bool coreless = false;             // runs on accelerators without cores as well
   bool supernodes = false;           // runs on several supernodes as well
+  bool own_timeline = false;         // --timeline shows what no machine's timeline has
 };
 
 // For Study::options, of a struct with describe(), with or without follow(const Given&) and

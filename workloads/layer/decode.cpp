@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "base/text/error.h"
-#include "system/observe/observers.h"
 #include "workloads/layer/decode_parts.h"
 #include "workloads/layer/layer_lanes.h"
 #include "workloads/operators/reference/expert_placement.h"
@@ -208,19 +207,6 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   return row;
 }
 
-// The timeline of a step, which no machine's is: then `context` has no observers. Throws where more is asked
-// for.
-std::optional<LaneTimeline> open_timeline(StudyContext& context) {
-  if (context.observers == nullptr || context.observers->request().timeline.empty()) return {};
-  if (!wants_lanes(context))
-    throw InputError(
-        "run decode: --timeline shows a step; allowed: without --explain, --record, --wave, --timeline-dies "
-        "and --timeline-cores");
-  const observe::ObserverRequest& asked = context.observers->request();
-  context.observers = nullptr;
-  return std::optional<LaneTimeline>(std::in_place, asked.timeline, asked.shown);
-}
-
 // What does not act, or does not fit together.
 void check_options(const StudyContext& context, const DecodeOptions& o) {
   o.layer.check_effect(context.given);
@@ -267,7 +253,8 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
     memories.push_back(check_memory(context, options, layer_settings(context, options.layer).front()));
   }
   StudyContext own = context;
-  std::optional<LaneTimeline> timeline = open_timeline(own);
+  // A step is no machine's.
+  std::optional<LaneTimeline> timeline = take_lanes(own, "decode", "a step");
   for (std::size_t n = 0; n < steps.size(); ++n) {
     const auto part = [&](std::size_t done) {
       return static_cast<double>(done) / static_cast<double>(steps.size());

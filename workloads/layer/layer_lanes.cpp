@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "system/observe/observers.h"
-
 namespace cm384::studies {
 namespace {
 
@@ -71,13 +69,6 @@ Rows rows_of(const std::vector<LayerKernel>& kernels) {
                     {"start_us", kernel.start_us},
                     {"end_us", kernel.end_us}});
   return rows;
-}
-
-bool wants_lanes(const StudyContext& context) {
-  if (context.observers == nullptr) return false;
-  const observe::ObserverRequest& asked = context.observers->request();
-  return !asked.timeline.empty() && !asked.explain && asked.record.empty() && asked.wave.empty() &&
-         asked.shown.dies.empty() && asked.shown.cores.empty();
 }
 
 std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeParts& parts) {

@@ -23,9 +23,6 @@ inline constexpr std::array kLayerKernelFields{
 };
 Rows rows_of(const std::vector<LayerKernel>& kernels);
 
-// Whether a timeline is asked for and nothing else that looks at a machine.
-bool wants_lanes(const StudyContext& context);
-
 // A slice of a step.
 struct StepSlice {
   enum Lane : int { parts, attention, experts };

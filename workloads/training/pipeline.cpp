@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace cm384::training {
 namespace {
@@ -11,13 +12,14 @@ using Kind = Pass::Kind;
 
 class Pipeline {
  public:
-  explicit Pipeline(const PipelineCase& of)
+  Pipeline(const PipelineCase& of, bool keep_passes)
       : of_(of),
+        keep_passes_(keep_passes),
         ways_(of.schedule == Schedule::dualpipe ? 2 : 1),
         parts_(of.stages * of.chunks),
         forward_(static_cast<std::size_t>(ways_ * parts_) * static_cast<std::size_t>(of.micro_batches)),
         backward_(forward_.size()) {
-    for (int rank = 0; rank < of.stages; ++rank) ranks_.push_back({passes_of(of, rank)});
+    for (int rank = 0; rank < of.stages; ++rank) ranks_.emplace_back().passes = passes_of(of, rank);
   }
 
   PipelineRun run() {
@@ -35,6 +37,9 @@ class Pipeline {
       made.most_kept.push_back(rank.most_kept);
       made.ends.push_back(rank.time);
       made.last.push_back(rank.last);
+      for (std::size_t n = 0; n < rank.spans.size(); ++n)
+        made.passes.push_back({static_cast<int>(made.ends.size()) - 1, rank.passes[n], rank.spans[n].first,
+                               rank.spans[n].second});
     }
     return made;
   }
@@ -45,6 +50,7 @@ class Pipeline {
     std::size_t next = 0;
     double time = 0, busy = 0, last = 0;
     double kept = 0, most_kept = 0;
+    std::vector<std::pair<double, double>> spans;  // of `passes`, if they are kept
   };
   using End = std::optional<double>;
 
@@ -125,14 +131,17 @@ class Pipeline {
       from = from && of_other ? End(std::max(*from, *of_other)) : End();
     }
     if (!from) return false;
-    rank.time = std::max(rank.time, *from) + taken;
+    const double begin = std::max(rank.time, *from);
+    rank.time = begin + taken;
     rank.busy += taken;
+    if (keep_passes_) rank.spans.insert(rank.spans.end(), count, {begin, rank.time});
     for (std::size_t n = 0; n < count; ++n) end(rank, rank.passes[rank.next + n], rank.time);
     rank.next += count;
     return true;
   }
 
   const PipelineCase& of_;
+  const bool keep_passes_;
   int ways_, parts_;
   std::vector<End> forward_, backward_;  // of each part and micro-batch
   std::vector<Rank> ranks_;
@@ -140,8 +149,8 @@ class Pipeline {
 
 }  // namespace
 
-PipelineRun run_pipeline(const PipelineCase& pipeline) {
-  return Pipeline(pipeline).run();
+PipelineRun run_pipeline(const PipelineCase& pipeline, bool keep_passes) {
+  return Pipeline(pipeline, keep_passes).run();
 }
 
 }  // namespace cm384::training

@@ -26,15 +26,6 @@ struct PipelineCase {
   std::vector<double> kept;      // what a micro-batch keeps of each part until its backward pass has ended
 };
 
-struct PipelineRun {
-  double total = 0;               // from the begin of the first pass to the end of the last
-  std::vector<double> busy;       // of each rank
-  std::vector<double> most_kept;  // of each rank, at a time; of PipelineCase::kept
-  std::vector<double> ends;       // of each rank: of its last pass
-  std::vector<double> last;       // of each rank: how long its last backward pass takes
-};
-PipelineRun run_pipeline(const PipelineCase& pipeline);
-
 // What a rank does, one after another.
 struct Pass {
   enum class Kind : std::uint8_t { forward, backward, inputs, weights };  // backward: for both
@@ -44,5 +35,20 @@ struct Pass {
   bool pair = false;  // at the same time as the one behind it
 };
 std::vector<Pass> passes_of(const PipelineCase& pipeline, int rank);
+
+struct PassRun {
+  int rank = 0;
+  Pass pass;
+  double begin = 0, end = 0;
+};
+struct PipelineRun {
+  double total = 0;               // from the begin of the first pass to the end of the last
+  std::vector<double> busy;       // of each rank
+  std::vector<double> most_kept;  // of each rank, at a time; of PipelineCase::kept
+  std::vector<double> ends;       // of each rank: of its last pass
+  std::vector<double> last;       // of each rank: how long its last backward pass takes
+  std::vector<PassRun> passes;    // if they are kept: those of a rank in their order
+};
+PipelineRun run_pipeline(const PipelineCase& pipeline, bool keep_passes = false);
 
 }  // namespace cm384::training

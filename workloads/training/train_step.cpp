@@ -50,12 +50,12 @@ Step compose_step(StepCase step) {
   pipeline.parts.clear();
   for (const PartPasses& passes : step.passes) pipeline.parts.push_back(times_of(passes, pipeline.schedule));
   Step made;
-  made.run = run_pipeline(pipeline);
+  made.run = run_pipeline(pipeline, step.keep_passes);
   PipelineCase free = pipeline;
   free.messages.clear();
   const double stages = made.run.total - run_pipeline(free).total;
 
-  std::vector<double> behind;  // what a rank does after its last pass
+  std::vector<double>& behind = made.behind;
   for (int rank = 0; rank < pipeline.stages; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     const ReplicaTimes& replicas = step.replicas[at];
@@ -63,6 +63,7 @@ Step compose_step(StepCase step) {
     const PartPasses& first = step.passes[own.parts.front()];
     behind.push_back(exposed(replicas.gradients, made.run.last[at], first.layers, step.overlap) +
                      exposed(replicas.weights, first.forward.all(), first.layers, step.overlap));
+    made.optimiser.push_back(replicas.optimiser);
     made.time = std::max(made.time, made.run.ends[at] + behind.back() + replicas.optimiser);
   }
   const auto busiest =

@@ -44,6 +44,7 @@ struct StepCase {
   PipelineCase pipeline;               // `parts` follow from `passes`
   std::vector<PartPasses> passes;      // of each part
   std::vector<ReplicaTimes> replicas;  // of each rank of the pipeline
+  bool keep_passes = false;            // in Step::run
   bool overlap = true;  // gradients go while earlier layers' are computed, weights while first layers compute
 };
 
@@ -57,6 +58,8 @@ struct Step {
   double time = 0;
   StepShares shares;
   PipelineRun run;
+  std::vector<double> behind;  // of each rank: exchanges of replicas after its last pass that nothing hides
+  std::vector<double> optimiser;
 };
 Step compose_step(StepCase step);
 

@@ -13,6 +13,7 @@
 
 #include "base/text/error.h"
 #include "hw/models/model_sizes.h"
+#include "workloads/frame/lane_timeline.h"
 #include "workloads/layer/layer.h"
 #include "workloads/studies.h"
 #include "workloads/training/train_parts.h"
@@ -181,9 +182,10 @@ class TrainingStep {
   }
 
   // Empty: interrupted.
-  std::optional<PlannedStep> step(const Plan& plan) {
+  std::optional<PlannedStep> step(const Plan& plan, bool keep_passes = false) {
     const std::vector<training::Part> spread = spread_of(plan);
     training::StepCase made;
+    made.keep_passes = keep_passes;
     made.overlap = !options_.no_overlap;
     training::PipelineCase& pipeline = made.pipeline;
     pipeline.schedule = plan.schedule;
@@ -461,7 +463,53 @@ std::vector<Plan> plans_of(const Plan& plan, const models::Model& model, int die
   return made;
 }
 
-StudyResult run(const StudyContext& context, const TrainOptions& options) {
+const char* name_of(training::Pass::Kind kind) {
+  using Kind = training::Pass::Kind;
+  switch (kind) {
+    case Kind::forward:
+      return "forward";
+    case Kind::backward:
+      break;
+    case Kind::inputs:
+      return "inputs";
+    case Kind::weights:
+      return "weights";
+  }
+  return "backward";
+}
+
+// A process of the timeline, with a lane for each stage.
+void write_lanes(LaneTimeline& timeline, int process, const PlannedStep& planned) {
+  const auto time = [](double us) { return time_of_seconds(us * 1e-6); };
+  const training::Step& step = planned.step;
+  timeline.process(process, fmt::format("row {}: {}, {} stages", process,
+                                        training::name_of(planned.plan.schedule), planned.plan.pipeline));
+  const std::vector<training::PassRun>& passes = step.run.passes;
+  for (std::size_t n = 0; n < passes.size(); ++n) {
+    const training::PassRun& one = passes[n];
+    if (n == 0 || one.rank != passes[n - 1].rank)
+      timeline.lane(process, one.rank, fmt::format("stage {}", one.rank));
+    std::string name = fmt::format("{} {}", name_of(one.pass.kind), one.pass.micro_batch);
+    std::string arguments = fmt::format(R"("micro_batch":{},"part":{})", one.pass.micro_batch, one.pass.part);
+    if (one.pass.pair) {
+      const training::Pass& other = passes[++n].pass;
+      name += fmt::format(" beside {} {}", name_of(other.kind), other.micro_batch);
+      arguments += fmt::format(R"(,"other_micro_batch":{},"other_part":{})", other.micro_batch, other.part);
+    }
+    timeline.slice(process, one.rank, name, time(one.begin), time(one.end), arguments);
+  }
+  for (int rank = 0; rank < planned.plan.pipeline; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const double exchanged = step.run.ends[at] + step.behind[at];
+    timeline.slice(process, rank, "gradients and weights of replicas", time(step.run.ends[at]),
+                   time(exchanged));
+    timeline.slice(process, rank, "optimiser", time(exchanged), time(exchanged + step.optimiser[at]));
+  }
+}
+
+StudyResult run(const StudyContext& watched, const TrainOptions& options) {
+  StudyContext context = watched;
+  std::optional<LaneTimeline> timeline = take_lanes(context, "train", "a step");
   const models::Model model = models::load_model(options.model);
   const int dies = context.machine.topology.dies(),
             dies_of_supernode = context.machine.topology.one_supernode().dies();
@@ -507,10 +555,15 @@ StudyResult run(const StudyContext& context, const TrainOptions& options) {
     }
     row.set("stages", one.stages).set("parts", measured.shown_parts());
     context.finish_row(result, std::move(row));
+    if (timeline) {
+      const std::optional<PlannedStep> kept = measured.step(one.plan, true);
+      if (kept) write_lanes(*timeline, static_cast<int>(result.rows.size()), *kept);
+    }
     if (one.memory.all() > room_of(context))
       result.notes.push_back(fmt::format("{:.1f} GB do not fit the {:.1f} GB of a die",
                                          one.memory.all() / 1e9, room_of(context) / 1e9));
   }
+  if (timeline) timeline->finish();
   if (model.draft_layers > 0) result.notes.emplace_back("layers that draft are left out, of MFU as well");
   return result;
 }
@@ -597,6 +650,7 @@ const Study kTrainStudy{.name = "train",
                         .summary = "a step of training by a parallel plan",
                         .fields = kTrainFields,
                         .options = options_of<TrainOptions, run>,
-                        .supernodes = true};
+                        .supernodes = true,
+                        .own_timeline = true};
 
 }  // namespace cm384::studies

@@ -59,6 +59,36 @@ function testCourses() {
   assert.deepEqual(goodput[0].data, [[1, 0.95]]);
 }
 
+// Steps of training: shares and memory of every row, and operators where there is one row.
+function testTraining() {
+  const shares = { compute: 0.5, again: 0, tensor: 0.1, expert: 0.1, data: 0.05, optimiser: 0.05, bubble: 0.2 };
+  const memory = { weights_GB: 1, gradients_GB: 2, optimiser_GB: 3, activations_GB: 4, all_GB: 10 };
+  const parts = [
+    { name: 'attention', layers: 4, forward_us: 100, inputs_us: 250 },
+    { name: 'output', layers: 1, forward_us: 500, inputs_us: 500, weights_us: 600 },
+  ];
+  const row = { label: 'one', shares, memory, parts };
+  const idsOf = rows => figuresOfRows({ document: { study: 'train' }, rows, published: [] }).map(figure => figure.id);
+  assert.deepEqual(idsOf([row]), ['step-of-training', 'memory-of-training', 'operators-of-training']);
+  assert.deepEqual(idsOf([row, { ...row, label: 'two' }]), ['step-of-training', 'memory-of-training']);
+  const [time, held, operators] = figuresOfRows({ document: { study: 'train' }, rows: [row], published: [] }).map(figure => figure.option.series);
+  assert.deepEqual(
+    time.map(series => series.name),
+    ['compute', 'tensor', 'expert', 'data', 'optimiser', 'bubble'],
+  );
+  const sum = series => series.reduce((all, one) => all + one.data[0], 0);
+  assert.ok(Math.abs(sum(time) - 1) < 1e-9);
+  assert.equal(sum(held), memory.all_GB);
+  assert.deepEqual(
+    operators.map(series => series.data),
+    [
+      [0.4, 0.5],
+      [1, 0.5],
+      [0, 0.6],
+    ],
+  );
+}
+
 // How far apart two colours are seen: CIE 1976, about 2 being what can just be told.
 function lab(colour) {
   const [r, g, b] = [1, 3, 5]
@@ -359,6 +389,7 @@ function testReplayedKernels() {
 }
 
 testCourses();
+testTraining();
 testLabels();
 testKindsOfDies();
 testReplayedKernels();

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "base/text/error.h"
 #include "workloads/cluster/jobs.h"
@@ -191,6 +193,55 @@ TEST(NpuPool, RefusesOnlyWhatHasNoPlace) {
       held.push_back(*place);
     }
     EXPECT_GT(refused, 1000);
+  }
+}
+
+// Who watches sees all NPU time that jobs hold, no node with more than it has, and every wait.
+TEST(Allocation, TellsWhoHasWhat) {
+  DrawnJobs drawn;
+  drawn.count = 500;
+  drawn.block = "powers:32:6";
+  drawn.blocks = 2;
+  drawn.per_second = 0.1;
+  drawn.duration = "exponential:300";
+  const JobTrace trace = draw_jobs(drawn, 5);
+  const PoolShape shape{2, 8, 8, 1, true};
+  for (const std::optional<std::int64_t> migrate : {std::optional<std::int64_t>(), std::optional<std::int64_t>(7000)}) {
+    double held = 0, waited = 0;
+    std::map<int, std::map<double, int>> changes;  // of each node of the pool
+    std::map<std::string, double> by_doing;
+    PoolWatch watch;
+    watch.held = [&](std::size_t, const Place& place, std::string_view doing, double from, double to) {
+      EXPECT_LT(from, to);
+      for (const auto& [node, npus] : place.nodes) {
+        held += npus * (to - from);
+        by_doing[std::string(doing)] += npus * (to - from);
+        changes[place.supernode * shape.nodes + node][from] += npus;
+        changes[place.supernode * shape.nodes + node][to] -= npus;
+      }
+    };
+    watch.waited = [&](std::size_t, double from, double to) { waited += to - from; };
+    watch.away = [&](std::size_t, const std::string&, double, double) { ADD_FAILURE(); };
+    const AllocationResult got =
+        allocate(trace.jobs, shape, {Fit::best, Order::fcfs, nullptr, migrate}, {}, &watch);
+    double waits = 0, wanted = 0;
+    for (std::size_t k = 0; k < trace.jobs.size(); ++k) {
+      waits += static_cast<double>(got.jobs[k].start_ms - trace.jobs[k].submit_ms) * 1e-3;
+      wanted += static_cast<double>(trace.jobs[k].npus() * trace.jobs[k].duration_ms) * 1e-3;
+    }
+    const double span = static_cast<double>(got.end_ms - trace.jobs.front().submit_ms) * 1e-3;
+    EXPECT_NEAR(held / (got.utilisation * span * static_cast<double>(shape.npus())), 1, 1e-9);
+    EXPECT_NEAR(by_doing["runs"], wanted, 1e-6 * wanted);
+    EXPECT_NEAR(held - by_doing["runs"], got.moving_ms * 1e-3, 1e-6 * wanted);
+    EXPECT_EQ(got.moves > 0, migrate.has_value());
+    // Jobs that wait for a move hold their NPUs already.
+    EXPECT_LE(waited, waits + 1e-6);
+    if (!migrate) EXPECT_NEAR(waited, waits, 1e-6 * waits);
+    for (const auto& [node, of_node] : changes) {
+      int npus = 0;
+      for (const auto& [at, change] : of_node) EXPECT_LE(npus += change, shape.node_npus) << node << " " << at;
+      EXPECT_EQ(npus, 0);
+    }
   }
 }
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "base/text/error.h"
 
@@ -205,6 +207,52 @@ TEST(JobMix, KeepsSparesForThoseThatLoseNodes) {
   EXPECT_NEAR(run.classes[0].held(), 8 * (600 + 600 + 400), 1e-6);
   EXPECT_THROW(run_job_mix(alike(1, 17, 1), of, 1), InputError);
   EXPECT_FALSE(run_job_mix(alike(1, 8, 1), of, 1, [] { return false; }).complete);
+}
+
+// Who watches sees all NPU time that jobs hold, by what they do, and every repair.
+TEST(JobMix, TellsWhoHasWhat) {
+  JobMixCase of = pool({2, 6, 8, 1, true}, {2 * kHours, 60, 0});
+  of.spares = 1;
+  of.wall = 3000 * kHours;
+  const double repair = 20 * kHours;
+  of.hazards = {{"node", 1 / (30 * kHours), 1, 0, repair, 100, 500, false},
+                {"npu", 1 / (20 * kHours), 1, 0, repair, 200, 300, true}};
+  std::vector<Job> jobs;
+  for (int k = 0; k < 400; ++k)
+    jobs.push_back({std::to_string(k), std::int64_t{k} * 6'000'000, (1 + k % 9) * 9'000'000, 1 << (k % 5), 1 + k % 2});
+  std::map<std::string, double> by_doing;
+  std::map<std::string, int> repairs;
+  double waited = 0;
+  PoolWatch watch;
+  watch.held = [&](std::size_t, const Place& place, std::string_view doing, double from, double to) {
+    for (const auto& [node, npus] : place.nodes) by_doing[std::string(doing)] += npus * (to - from);
+  };
+  watch.waited = [&](std::size_t job, double from, double to) {
+    EXPECT_GE(from, static_cast<double>(jobs[job].submit_ms) * 1e-3);
+    waited += to - from;
+  };
+  watch.away = [&](std::size_t node, const std::string& part, double from, double to) {
+    EXPECT_LT(node, 12u);
+    EXPECT_TRUE(to - from >= repair - 1e-6 || to == of.wall) << from << " " << to;
+    ++repairs[part];
+  };
+  const JobMixRun run = run_job_mix(jobs, of, 4, {}, &watch);
+  double held = 0, detection = 0, restart = 0, queued = 0;
+  for (const MixClass& one : run.classes) {
+    held += one.held();
+    detection += one.detection;
+    restart += one.restart;
+    queued += one.queued;
+  }
+  EXPECT_NEAR(by_doing["has failed"] / detection, 1, 1e-9);
+  EXPECT_NEAR(by_doing["restarts"] / restart, 1, 1e-9);
+  EXPECT_NEAR(by_doing["runs"] / (held - detection - restart), 1, 1e-9);
+  EXPECT_EQ(by_doing.size(), 3u);
+  EXPECT_GE(waited, queued - 1e-6);
+  EXPECT_GT(repairs["node"], 50);
+  EXPECT_LE(repairs["node"], run.failures[0]);
+  EXPECT_GT(repairs["npu"], 50);
+  EXPECT_LE(repairs["npu"], run.failures[1]);
 }
 
 }  // namespace

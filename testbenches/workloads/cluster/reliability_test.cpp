@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "base/text/error.h"
 
@@ -175,6 +177,41 @@ TEST(Reliability, TablesAreChecked) {
               HasSubstr("t.toml:9: fit"));
   EXPECT_THAT(refused("[[part]]\nname = 'a'\neach = 'nodes'\nfit = -1\nlevel = 'job'\n"),
               HasSubstr("t.toml:9: fit"));
+}
+
+// Who watches sees the run without a gap, and every failure.
+TEST(Reliability, TellsWhatTheRunDoes) {
+  ReliabilityCase of = quiet();
+  of.supernodes = 2;
+  of.nodes = 6;
+  of.spares = 1;
+  of.hazards = {{"one", 1 / (20 * kHours), 1, 0, 40 * kHours, 400, 500},
+                {"slow", 1 / (50 * kHours), 0, 0.3, 10 * kHours, 0, 0}};
+  std::map<std::string, double> by_doing;
+  std::vector<std::int64_t> failures(2), stopped(2);
+  double now = 0;
+  CourseWatch watch;
+  watch.did = [&](std::string_view doing, double from, double to) {
+    EXPECT_EQ(from, now);
+    EXPECT_LT(from, to);
+    now = to;
+    by_doing[std::string(doing)] += (to - from) / of.wall;
+  };
+  watch.failed = [&](std::size_t hazard, int supernode, bool stops, double from, double to) {
+    EXPECT_TRUE(supernode == 0 || supernode == 1);
+    EXPECT_NEAR(to - from, of.hazards[hazard].repair, 1e-6);
+    ++failures[hazard];
+    if (stops) ++stopped[hazard];
+  };
+  const ReliabilityRun run = run_reliability(of, 2, {}, &watch);
+  EXPECT_EQ(now, of.wall);
+  EXPECT_EQ(failures, run.failures);
+  EXPECT_EQ(stopped, run.interruptions);
+  EXPECT_GT(stopped[0], 20);
+  EXPECT_NEAR(by_doing["has failed"], run.shares.detection, 1e-9);
+  EXPECT_NEAR(by_doing["restarts"], run.shares.restart, 1e-9);
+  EXPECT_NEAR(by_doing["waits for a node"], run.shares.waiting, 1e-9);
+  EXPECT_GT(run.shares.waiting, 0.01);
 }
 
 }  // namespace

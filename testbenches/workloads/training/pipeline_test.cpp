@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -155,6 +156,44 @@ TEST(Pipeline, TheLastBackwardPass) {
   EXPECT_THAT(run.last, Each(9));
   EXPECT_EQ(run.ends.front(), run.total);
   EXPECT_EQ(run.ends.back(), run.total - 3 * 9);
+}
+
+// Passes that are kept: of a rank one after another, as long as they are, none before what it needs.
+TEST(Pipeline, PassesInTime) {
+  const Times times{60, 72, 48};
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_forward_one_backward, Schedule::zero_bubble,
+                                  Schedule::dualpipe}) {
+    PipelineCase of = even_case(schedule, 4, 8, times);
+    of.messages = {3, 3, 3};
+    if (schedule == Schedule::dualpipe)
+      for (PartTimes& part : of.parts) part.pair = 140;
+    EXPECT_TRUE(run_pipeline(of).passes.empty());
+    const PipelineRun run = run_pipeline(of, true);
+    std::vector<double> busy(4);
+    std::map<std::pair<int, int>, double> forward;  // ends, by part and micro-batch
+    for (std::size_t n = 0; n < run.passes.size(); ++n) {
+      const PassRun& one = run.passes[n];
+      if (one.pass.kind == Pass::Kind::forward) forward[{one.pass.part, one.pass.micro_batch}] = one.end;
+      if (n == 0 || run.passes[n - 1].rank != one.rank) continue;
+      const PassRun& before = run.passes[n - 1];
+      if (before.pass.pair) {
+        EXPECT_EQ(std::pair(one.begin, one.end), std::pair(before.begin, before.end));
+      } else {
+        EXPECT_GE(one.begin, before.end);
+      }
+    }
+    for (std::size_t n = 0; n < run.passes.size(); ++n) {
+      const PassRun& one = run.passes[n];
+      if (!one.pass.pair) busy[static_cast<std::size_t>(one.rank)] += one.end - one.begin;
+      if (one.pass.kind == Pass::Kind::forward && one.pass.part % 4 != 0)
+        EXPECT_GE(one.begin, forward.at({one.pass.part - 1, one.pass.micro_batch}) + 3);
+      if (one.pass.kind != Pass::Kind::forward)
+        EXPECT_GE(one.begin, forward.at({one.pass.part, one.pass.micro_batch}));
+    }
+    EXPECT_EQ(busy, run.busy);
+    EXPECT_EQ(std::ranges::max_element(run.passes, {}, &PassRun::end)->end, run.total);
+    EXPECT_EQ(std::ranges::min_element(run.passes, {}, &PassRun::begin)->begin, 0);
+  }
 }
 
 }  // namespace

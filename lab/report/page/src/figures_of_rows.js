@@ -231,6 +231,51 @@ const bySize = rows =>
       : [],
   );
 
+// Steps of training: where their time goes, what a die holds, and of one row what a micro-batch takes by operator.
+const kShares = ['compute', 'again', 'tensor', 'context', 'expert', 'data', 'stages', 'optimiser', 'bubble'];
+const kHeld = ['weights', 'gradients', 'optimiser', 'activations'];
+const kPasses = { forward: 'forward_us', 'backward, of inputs': 'inputs_us', 'backward, of weights': 'weights_us' };
+function training(rows) {
+  const steps = rows.filter(row => isNumber(at(row, 'shares.bubble')) && isNumber(at(row, 'memory.all_GB')));
+  if (!steps.length) return [];
+  const labels = steps.map(row => row.label);
+  const time = stacked({
+    id: 'step-of-training',
+    title: 'Where a step goes',
+    unit: 'of the step',
+    max: 1,
+    labels,
+    note: 'At the stage that has most to do; again: what backward passes compute again.',
+    names: kShares.filter(name => steps.some(row => row.shares[name] > 0)),
+    value: (index, name) => steps[index].shares[name] ?? 0,
+  });
+  const memory = stacked({
+    id: 'memory-of-training',
+    title: 'What a die holds',
+    unit: 'GB',
+    labels,
+    note: 'The die that holds most.',
+    names: kHeld,
+    value: (index, name) => steps[index].memory[`${name}_GB`],
+  });
+  return [time, memory, ...operators(steps)];
+}
+
+function operators(steps) {
+  const parts = steps.length === 1 && Array.isArray(steps[0].parts) ? steps[0].parts : [];
+  if (!parts.length) return [];
+  const time = stacked({
+    id: 'operators-of-training',
+    title: 'A micro-batch, by operator and message',
+    unit: 'ms',
+    labels: parts.map(part => part.name),
+    note: 'Of all layers that have it, on a die of its stage.',
+    names: Object.keys(kPasses).filter(name => parts.some(part => part[kPasses[name]] > 0)),
+    value: (index, name) => ((parts[index][kPasses[name]] ?? 0) * parts[index].layers) / 1000,
+  });
+  return [{ ...time, wide: true }];
+}
+
 // Of a row's latency, what its phases do not account for; noise of adding up is nothing.
 export function unaccounted(row) {
   const rest = (latencyOf(row) ?? 0) - row.phases.reduce((sum, phase) => sum + phase.mean_us, 0);
@@ -546,6 +591,7 @@ export function figuresOfRows({ document, rows, published: points }) {
     ...bandwidth(rows, points),
     ...held(rows, points),
     ...courses(rows),
+    ...training(rows),
     ...waits(rows, points),
     ...phases(rows),
     ...steps(rows, points),
