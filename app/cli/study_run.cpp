@@ -71,6 +71,28 @@ void check_supernodes(const Study& study, const hw::Machine& machine, const RunO
   }
 }
 
+// What looks at dies at work. `switch` shows its RTL with --wave.
+void check_dies(const Study& study, const RunOptions& options) {
+  if (study.dies) return;
+  const WatchOptions& watch = options.watch;
+  for (const auto& [name, given] : {std::pair{"--stats", !watch.stats.empty()},
+                                    {"--energy", !options.energy.empty()},
+                                    {"--record", !options.record.empty()},
+                                    {"--explain", options.explain},
+                                    {"--profile", !options.profile.empty()},
+                                    {"--gdb", options.gdb != 0},
+                                    {"--time-limit", options.time_limit > Time{}},
+                                    {"--timeline", !watch.timeline.empty() && !study.own_timeline},
+                                    {"--timeline-dies", !watch.timeline_dies.empty()},
+                                    {"--timeline-cores", !watch.timeline_cores.empty()},
+                                    {"--wave", !options.wave.empty() && study.name != "switch"},
+                                    {"--wave-links", !options.wave_links.empty()}}) {
+    if (given)
+      throw InputError(fmt::format(
+          "{}: looks at dies at work, and run {} simulates none; allowed: without it", name, study.name));
+  }
+}
+
 // The first of several processes opens outputs; where it cannot, none goes on.
 template <class Open>
 void open_together(Open&& open) {
@@ -248,6 +270,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
   check_supernodes(line_.study, machine, options, line_.fabric);
+  check_dies(line_.study, options);
   for (const auto& [name, given] :
        {std::pair{"--explain", options.explain}, {"--profile", !options.profile.empty()}}) {
     if (given && !machine.accelerator.has_cores())

@@ -75,6 +75,30 @@ TEST(Command, MistakesAreOneLineAndExitCode2) {
   expect_refused(cm384("machine check nod8"), "did you mean node8?");
 }
 
+// Studies without dies at work refuse by name what looks at these, and keep what they show themselves.
+TEST(Command, WhatLooksAtDiesIsRefusedWhereNoneWork) {
+  const std::string file = ::testing::TempDir() + "cm384_no_dies.out";
+  const std::vector<std::string> all{"--stats " + file,    "--energy default",
+                                     "--record " + file,   "--explain",
+                                     "--gdb 3333",         "--profile " + file,
+                                     "--time-limit 1us",   "--wave " + file,
+                                     "--timeline " + file, "--timeline " + file + " --timeline-dies 1"};
+  for (const std::string study : {"switch", "traffic", "balance", "serve", "jobs", "reliability"}) {
+    for (const std::string& option : all) {
+      const std::string name = option.substr(0, option.find(' '));
+      const bool own_timeline = study == "serve" || study == "jobs" || study == "reliability";
+      const bool of_dies = option.find("-dies") != std::string::npos;
+      if (own_timeline && name == "--timeline" && !of_dies) continue;
+      // A chip of RTL has waves.
+      const std::string told = study == "switch" && name == "--wave"
+                                   ? "--wave shows the RTL's signals"
+                                   : (own_timeline && of_dies ? "--timeline-dies" : name) +
+                                         ": looks at dies at work, and run " + study + " simulates none";
+      expect_refused(cm384("run " + study + " " + option), told);
+    }
+  }
+}
+
 TEST(Command, ExitCodesOfTheContract) {
   EXPECT_EQ(stand_in("run good").code, 0);
   EXPECT_EQ(stand_in("run failed").code, 1);

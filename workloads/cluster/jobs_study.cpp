@@ -66,8 +66,6 @@ void check_options(const StudyContext& context, const JobsOptions& options) {
     without_effect({"count", "block", "blocks", "duration", "load"}, "with --trace");
   }
   if (context.out_folder.empty()) without_effect({"at"}, "without --out");
-  if (context.statistics != nullptr)
-    throw InputError("run jobs: --stats: no machine is simulated; allowed: without it");
 }
 
 cluster::JobTrace trace_of(const StudyContext& context, const JobsOptions& options,
@@ -175,8 +173,7 @@ StudyResult run(const StudyContext& watched, const JobsOptions& options) {
   StudyResult result;
   check_options(watched, options);
   StudyContext context = watched;
-  std::optional<LaneTimeline> timeline =
-      take_lanes(context, "jobs", "who has which NPUs, of no machine that is simulated");
+  std::optional<LaneTimeline> timeline = take_lanes(context, "jobs", "who has which NPUs");
   for (const std::string& file : options.jobs.files()) result.input_files.push_back(file);
   const cluster::BlockTraffic traffic(options.jobs.traffic);
   cluster::Policy policy{options.jobs.chosen_fit(), options.jobs.chosen_order(), &traffic, {}};
@@ -254,6 +251,7 @@ const Study kJobsStudy{.name = "jobs",
                        .options = options_of<JobsOptions, run>,
                        .coreless = true,
                        .supernodes = true,
-                       .own_timeline = true};
+                       .own_timeline = true,
+                       .dies = false};
 
 }  // namespace cm384::studies

@@ -412,12 +412,9 @@ void finish_timeline(std::optional<LaneTimeline>& timeline, std::size_t rows,
 }
 
 StudyResult run(const StudyContext& watched, const ReliabilityOptions& options) {
-  if (watched.statistics != nullptr)
-    throw InputError("run reliability: --stats: no machine is simulated; allowed: without it");
   check_options(watched, options);
   StudyContext context = watched;
-  std::optional<LaneTimeline> timeline =
-      take_lanes(context, "reliability", "what a run or jobs did, of no machine that is simulated");
+  std::optional<LaneTimeline> timeline = take_lanes(context, "reliability", "what a run or jobs did");
   StudyResult result;
   if (options.rates != "default") result.input_files.push_back(options.rates);
   const cluster::ReliabilityTable table = cluster::ReliabilityTable::load(options.rates);
@@ -530,6 +527,7 @@ const Study kReliabilityStudy{
     .options = options_of<ReliabilityOptions, run>,
     .coreless = true,
     .supernodes = true,
-    .own_timeline = true};
+    .own_timeline = true,
+    .dies = false};
 
 }  // namespace cm384::studies

@@ -119,10 +119,6 @@ class SwitchRows {
  private:
   // There is no machine here: what can be watched is the RTL.
   void watch(const observe::ObserverRequest& request) {
-    if (request.explain || !request.record.empty() || !request.timeline.empty() || !request.links.empty())
-      throw InputError(
-          "run switch: --explain, --record, --timeline and --wave-links show a machine; here is one chip "
-          "only");
     if (std::find(models_.begin(), models_.end(), true) == models_.end())
       throw InputError("run switch: --wave shows the RTL's signals; allowed: with --model rtl or both");
     waves_ = observe::stem_of(request.wave);
@@ -212,9 +208,11 @@ StudyResult run(const StudyContext& context, const SwitchOptions& options) {
 }  // namespace
 
 const Study kSwitchStudy{
-    "switch",      "one switch chip under load: latency, throughput, fairness; model and RTL",
-    kSwitchFields, options_of<SwitchOptions, run>,
-    false,         {},
-    true};
+    .name = "switch",
+    .summary = "one switch chip under load: latency, throughput, fairness; model and RTL",
+    .fields = kSwitchFields,
+    .options = options_of<SwitchOptions, run>,
+    .coreless = true,
+    .dies = false};
 
 }  // namespace cm384::studies

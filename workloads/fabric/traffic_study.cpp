@@ -113,11 +113,6 @@ class TrafficRows {
   TrafficRows(const StudyContext& context, const TrafficOptions& options, StudyResult& result)
       : context_(context), options_(options), result_(result) {
     if (context.machine.topology.dies() < 2) throw InputError("run traffic: needs two dies or more");
-    if (context.observers != nullptr)
-      throw InputError(
-          "run traffic: --explain, --record, --timeline and --wave show dies at work; here are none");
-    if (context.statistics != nullptr)
-      throw InputError("run traffic: --stats counts what parts of a machine with dies do; here are none");
     if (context.given.contains("level-load") && !has_levels(context.machine))
       throw InputError(
           "run traffic: --level-load: all dies have one service level; allowed with several in "
@@ -249,12 +244,12 @@ StudyResult run(const StudyContext& context, const TrafficOptions& options) {
 
 }  // namespace
 
-const Study kTrafficStudy{"traffic",
-                          "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
-                          kTrafficFields,
-                          options_of<TrafficOptions, run>,
-                          false,
-                          {},
-                          true};
+const Study kTrafficStudy{
+    .name = "traffic",
+    .summary = "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
+    .fields = kTrafficFields,
+    .options = options_of<TrafficOptions, run>,
+    .coreless = true,
+    .dies = false};
 
 }  // namespace cm384::studies

@@ -138,6 +138,7 @@ struct Study {
   bool coreless = false;             // runs on accelerators without cores as well
   bool supernodes = false;           // runs on several supernodes as well
   bool own_timeline = false;         // --timeline shows what no machine's timeline has
+  bool dies = true;                  // simulates dies at work; false: what looks at them is refused
 };
 
 // For Study::options, of a struct with describe(), with or without follow(const Given&) and

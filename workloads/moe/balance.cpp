@@ -264,6 +264,7 @@ const Study kBalanceStudy{
     .fields = kBalanceFields,
     .options = options_of<BalanceOptions, run>,
     .coreless = true,
-    .supernodes = true};
+    .supernodes = true,
+    .dies = false};
 
 }  // namespace cm384::studies

@@ -510,8 +510,12 @@ constexpr std::array kServeFields{
 
 }  // namespace
 
-const Study kServeStudy{"serve",
-                        "a service: prefill, decode and cached contexts under recorded or drawn requests",
-                        kServeFields, options_of<ServeOptions, run>};
+const Study kServeStudy{
+    .name = "serve",
+    .summary = "a service: prefill, decode and cached contexts under recorded or drawn requests",
+    .fields = kServeFields,
+    .options = options_of<ServeOptions, run>,
+    .own_timeline = true,
+    .dies = false};
 
 }  // namespace cm384::studies

@@ -9,7 +9,6 @@
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
-#include "system/observe/observers.h"
 #include "workloads/service/context_links.h"
 #include "workloads/service/study/serve_evidence.h"
 #include "workloads/service/study/serve_faults.h"
@@ -133,18 +132,6 @@ Time sample_distance(const service::RequestTrace& trace) {
   return {std::max<std::int64_t>(1, last.ps / 300)};
 }
 
-void check_observers(const StudyContext& context) {
-  if (context.statistics != nullptr)
-    throw InputError("run serve: --stats counts a machine's parts; here is none");
-  if (context.observers == nullptr) return;
-  const observe::ObserverRequest& asked = context.observers->request();
-  if (asked.explain || !asked.record.empty() || !asked.wave.empty() || !asked.shown.dies.empty() ||
-      !asked.shown.cores.empty())
-    throw InputError(
-        "run serve: --explain, --record, --wave, --timeline-dies and --timeline-cores look at a machine; "
-        "allowed: --timeline with --timeline-requests, --timeline-from, --timeline-to");
-}
-
 // With a model's name and nothing else: what comes with cm384 for it.
 std::string library_of(const StudyContext& context, const ServeOptions& options) {
   if (options.model.empty() || options.model == kPublishedModel || context.given.contains("library"))
@@ -186,7 +173,6 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
     if (const auto [number, objective] = class_objective(text);
         !objectives_.by_class.emplace(number, objective).second)
       throw InputError(fmt::format("run serve: --slo-class {}: class {} stands twice", text, number));
-  check_observers(context);
   check_load(context, options);
   check_model(options, library_);
   const service::Deployment deployment = base_deployment();
