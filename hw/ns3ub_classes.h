@@ -12,12 +12,12 @@ namespace cm384::hw {
 // Bytes of a turn of each priority.
 struct Ns3UbQuanta {
   std::string where;          // file and line of VlScheduler
-  int others = 0;             // of those that are not named; 0: not told
+  int others = 0;             // of those that are not named; 0: not stated
   std::map<int, int> quanta;  // by priority
 };
 
 struct Ns3UbClasses {
-  // Those that traffic.csv uses, rising: each is a class. Empty: there are no classes.
+  // The levels that traffic.csv uses, ascending: each is a class. Empty: there are no classes.
   std::vector<int> priorities;
   // Parameters of the machine that follow, key and value as a machine file has them.
   std::vector<std::pair<std::string, std::string>> machine;

@@ -41,7 +41,7 @@ class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
   virtual std::uint64_t allocatable() const = 0;
 
   // Takes a transfer at an event of its queue; transfers begin in the order of the calls. Its last request's
-  // leaving is told by transfer_issued(), its end to the listener of transactions, once follow() was called.
+  // leaving calls transfer_issued(), its end the listener of transactions, once follow() was called.
   virtual void transfer(const Transfer& transfer) = 0;
   virtual sim::Probe<sim::TransactionId>& transfer_issued() = 0;
   // From now on tells the listener of transactions and of the arrival of their requests.

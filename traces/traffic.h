@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/engine/dependency.h"
 #include "base/engine/transaction.h"
 #include "base/text/units.h"
 
@@ -29,11 +30,7 @@ struct Unit {
 };
 
 struct TrafficDependency {
-  enum class Kind : std::uint8_t {
-    completion,  // the last request of `on` was answered
-    arrival,     // ... reached its target
-    issue,       // ... left
-  };
+  using Kind = sim::DependencyKind;
   std::uint64_t on = 0;  // number of an earlier record
   Kind kind = Kind::completion;
   Time delay;  // not before so long after it; may be negative

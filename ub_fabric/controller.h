@@ -47,7 +47,7 @@ struct ControllerCounters {
   std::uint64_t late = 0;              // completed later than the timeout after they were sent, but not lost
 };
 
-// Of a controller with these limits: the time between two writes or atomics that it issues, that it serves.
+// Time between two writes or atomics that a controller with these limits issues, and that it serves.
 inline Time write_issue_interval(const hw::UbController& limits) {
   return limits.write_limit == "target" ? Time{} : limits.write_interval;
 }
@@ -123,7 +123,7 @@ class UbController final : public sim::FabricPort {
   LinkBank& ports() { return ports_; }
   const LinkBank& ports() const { return ports_; }
   const PackageLink& package_link() const { return package_; }
-  // Of its ports too.
+  // Includes those of its ports.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 
  private:

@@ -1,5 +1,5 @@
 // What passes from a module (a package, the CPU sockets, a sub-plane) to another: an event, an event with a
-// packet, credits. Whoever sends puts it down at the receiver, who takes it up when it runs next. This turns
+// packet, credits. The sender leaves it with the receiver, which picks it up when it runs next. This turns
 // all that is put down into bytes and back: nothing of it may refer to memory that modules share, so that
 // they could as well run in different processes.
 #pragma once

@@ -34,9 +34,9 @@ class LinkTimings {
   // `plane`: number of the sub-plane within its supernode.
   LinkTimings(const Parameters& parameters, const Network& network, int plane);
 
-  // Of the sending end number `link` of a chip.
+  // Timing of the sending end number `link` of a chip.
   const LinkTiming& of_link(unsigned link) const { return links_[link]; }
-  // Of an endpoint's sending end.
+  // Timing of an endpoint's sending end.
   const LinkTiming& of_port(Endpoint endpoint) const { return ports_[endpoint]; }
   const ChipTiming& of_chip(unsigned chip) const { return chips_[chip]; }
   // Flits of links to dies, and between chips, that have no rate of their own and all their lanes.

@@ -2,19 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <vector>
 
 #include "base/engine/payload.h"
+#include "base/engine/slab.h"
 #include "base/engine/transaction.h"
-#include "base/engine/worker.h"
 #include "base/text/units.h"
 
 namespace cm384::ub {
 
 using PacketIndex = std::uint32_t;
-inline constexpr PacketIndex kNoPacket = 0xffffffff;
+inline constexpr PacketIndex kNoPacket = sim::kNoRecord;
 
 // Port of a sub-plane: dies from 0, then CPU sockets (hw::Topology).
 using Endpoint = std::uint16_t;
@@ -94,7 +91,7 @@ class Hop {
   constexpr Hop on_detour(bool detours) const {
     return Hop((bits_ & ~(std::uint64_t{1} << 63)) | std::uint64_t{detours} << 63);
   }
-  // The same of a packet that has another place.
+  // The same hop for a packet with another index.
   constexpr Hop of_packet(PacketIndex index) const {
     return Hop((bits_ & ~std::uint64_t{0xfffffff}) | index);
   }
@@ -106,76 +103,19 @@ class Hop {
   std::uint64_t bits_ = 0;
 };
 
-// Slab of packets. One pool a machine; each worker has a list of free ones. References stay valid until
-// release.
-class PacketPool {
+// Packets of all of a machine: Hop has 28 bits for an index.
+class PacketPool : public sim::Slab<Packet, 1u << 14, 1u << 28> {
  public:
-  void set_workers(unsigned workers) { lists_.set_workers(workers); }
+  PacketPool() : Slab("unified bus: more than 2^28 packets at a time") {}
 
+  // In no queue.
   PacketIndex allocate() {
-    List& list = lists_.mine();
-    std::vector<PacketIndex>& free = list.free;
-    if (free.empty()) grow(free);
-    const PacketIndex index = free.back();
-    free.pop_back();
-    if (free.size() >= kAhead) __builtin_prefetch(&(*this)[free[free.size() - kAhead]], 1);
+    const PacketIndex index = Slab::allocate();
     (*this)[index].next = kNoPacket;
-    ++list.taken;
-    return index;
-  }
-  void release(PacketIndex index) {
-    List& list = lists_.mine();
-    list.free.push_back(index);
-    --list.taken;
-  }
-  Packet& operator[](PacketIndex index) { return pages_[index >> kPageShift][index & (kPage - 1)]; }
-  const Packet& operator[](PacketIndex index) const {
-    return pages_[index >> kPageShift][index & (kPage - 1)];
-  }
-  std::size_t in_use() const {
-    std::ptrdiff_t sum = 0;
-    lists_.each([&](const List& list) { sum += list.taken; });
-    return static_cast<std::size_t>(sum);
-  }
-
- private:
-  static constexpr unsigned kPageShift = 14;
-  static constexpr PacketIndex kPage = 1u << kPageShift;
-  static constexpr PacketIndex kPages = (1u << 28) / kPage;  // Hop has 28 bits for an index
-  static constexpr std::size_t kAhead = 4;  // allocations that the host's cache is asked ahead for
-  struct List {
-    std::vector<PacketIndex> free;  // the last released last
-    std::ptrdiff_t taken = 0;
-  };
-  void grow(std::vector<PacketIndex>& free);
-
-  sim::PerWorker<List> lists_;
-  std::unique_ptr<std::mutex> growing_ = std::make_unique<std::mutex>();
-  PacketIndex used_ = 0;  // pages
-  // Never moves: others read it while one grows.
-  std::unique_ptr<std::unique_ptr<Packet[]>[]> pages_ = std::make_unique<std::unique_ptr<Packet[]>[]>(kPages);
-};
-
-// First-in first-out list of packets, linked through Packet::next. A packet stands in one list at a time.
-struct PacketQueue {
-  PacketIndex head = kNoPacket;
-  PacketIndex tail = kNoPacket;
-
-  bool empty() const { return head == kNoPacket; }
-  void push(PacketPool& pool, PacketIndex index) {
-    pool[index].next = kNoPacket;
-    if (empty()) {
-      head = index;
-    } else {
-      pool[tail].next = index;
-    }
-    tail = index;
-  }
-  PacketIndex pop(PacketPool& pool) {
-    const PacketIndex index = head;
-    head = pool[index].next;
     return index;
   }
 };
+
+using PacketQueue = sim::SlabQueue<Packet>;
 
 }  // namespace cm384::ub

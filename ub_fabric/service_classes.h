@@ -150,7 +150,7 @@ class TokenBucket {
   // 0 B/s: no limit.
   TokenBucket(Bandwidth rate, Bytes burst);
 
-  // When a request of so many bytes, at most a burst, may go.
+  // When a request of `bytes`, at most a burst, may leave.
   Time earliest(std::uint32_t bytes) const {
     return Time{std::max<std::int64_t>(0, (full_ + bytes * per_byte_ - depth_ + kFraction - 1) / kFraction)};
   }

@@ -298,7 +298,7 @@ unsigned SubPlane::least_occupied(unsigned first, std::span<const std::uint16_t>
 }
 
 void SubPlane::arrive(unsigned input, Hop hop) {
-  if (breaks_ != nullptr && (cut_off(input, hop) || strays(input, hop))) [[unlikely]]
+  if (breaks_ != nullptr && (cut_off(input, hop) || lacks_way(input, hop))) [[unlikely]]
     return;
   accept(input, hop);
 }

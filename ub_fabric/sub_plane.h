@@ -163,7 +163,7 @@ class SubPlane final : public sim::FabricModule {
   Breaks& breaks();
   void change(const NetworkChange& change);
   bool cut_off(unsigned input, Hop hop);
-  bool strays(unsigned input, Hop hop);
+  bool lacks_way(unsigned input, Hop hop);
   bool misses(unsigned output, Hop hop, Time tail);
   void drop(unsigned input, Hop hop);
   void lose(Hop hop, Time at);

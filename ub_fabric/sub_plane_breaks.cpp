@@ -124,7 +124,7 @@ void SubPlane::change(const NetworkChange& change) {
       continue;
     }
     const Hop hop = enters ? l.hop.on_detour(false) : l.hop;
-    if (strays(l.input, hop)) continue;
+    if (lacks_way(l.input, hop)) continue;
     ++breaks_->rerouted;
     accept(l.input, hop);
   }
@@ -143,7 +143,7 @@ bool SubPlane::cut_off(unsigned input, Hop hop) {
 }
 
 // Whether a packet at an input has no way on.
-bool SubPlane::strays(unsigned input, Hop hop) {
+bool SubPlane::lacks_way(unsigned input, Hop hop) {
   const Breaks& b = *breaks_;
   const unsigned chip = chip_of_[input];
   unsigned target = network_->chip_of(hop.destination());

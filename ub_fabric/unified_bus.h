@@ -25,7 +25,7 @@ class UnifiedBus final : public sim::Fabric {
 
   // Joins the two dies of a package as well.
   UbController& attach(const Seat& seat) override;
-  // The same of a controller that its owner made, and keeps; in the first supernode.
+  // Attaches a controller that its owner made and keeps; in the first supernode.
   void join(UbController& controller);
   Lookahead lookahead() const override;
   std::span<sim::FabricModule* const> modules() const override { return modules_; }

@@ -116,7 +116,7 @@ class VerilatedSwitch final : public RtlSwitch {
     std::uint32_t slot = 0;                    // of the packet that comes out
     unsigned got = 0;                          // flits of it
     unsigned inside = 0;                       // packets on their way to it
-    unsigned turn = 0;                         // lane whose credits are told of first
+    unsigned turn = 0;                         // lane whose credits are returned first
     std::int64_t hold = 0;                     // cycles in which the link takes no flit
     std::array<std::int64_t, kLanes> told{};   // credits, in all
     std::array<std::int64_t, kLanes> spent{};  // by packets put on the link

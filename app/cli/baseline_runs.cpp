@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <utility>
 
 #include "app/cli/commands.h"
+#include "base/text/run_program.h"
 #include "system/machine/workers.h"
 #include "workloads/frame/result_json.h"
 
@@ -23,15 +23,10 @@ std::vector<std::string> arguments_of(const report::BaselineRun& run, int thread
   return words;
 }
 
-// What a program prints, its first line; nothing: it failed.
+// What a program prints; nothing: it failed.
 std::optional<std::string> output_of(const std::vector<std::string>& words) {
-  std::FILE* pipe = popen((studies::shell_command(words) + " 2>/dev/null").c_str(), "r");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> block;
-  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    text.append(block.data(), got);
-  return pclose(pipe) == 0 ? std::optional(text) : std::nullopt;
+  auto end = cm384::run_program(words, {.output = Printed::kept, .errors = Printed::dropped});
+  return end && end->done() ? std::optional(std::move(end->output)) : std::nullopt;
 }
 
 }  // namespace

@@ -326,7 +326,7 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
       throw InputError(fmt::format("--fault: {}", error.what()));
     }
   }
-  faults.put_into_effect();
+  faults.apply_breaks();
   host::ReplayOptions how;
   how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
   how.path = options.path == "rdma" ? host::ReplayOptions::Path::rdma

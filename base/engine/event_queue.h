@@ -61,7 +61,7 @@ class EventQueue {
   std::uint32_t source() const { return source_; }
   void set_listener(WakeListener* listener) {
     listener_ = listener;
-    tell_next();
+    notify_next();
   }
 
   // Time of the event being handled, or of the last handled one.
@@ -176,7 +176,7 @@ class EventQueue {
       for (; shown < kAhead && shown < sorted_.size(); ++shown) prefetch(sorted_[sorted_.size() - 1 - shown]);
       handle(e);
     }
-    tell_next();
+    notify_next();
   }
   // Events handled since construction.
   std::uint64_t handled() const { return handled_; }
@@ -239,7 +239,7 @@ class EventQueue {
     inbox.told = e.at;
     if (listener_ != nullptr) listener_->wake_at(e.at);
   }
-  void tell_next() {
+  void notify_next() {
     told_ = next_time();
     inbox_.told = told_;
     for (unsigned n = 0; n < others_; ++n) more_[n].told = told_;

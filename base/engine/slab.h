@@ -15,18 +15,27 @@ namespace cm384::sim {
 
 inline constexpr std::uint32_t kNoRecord = 0xffffffff;
 
-// References stay valid until release.
-template <class Record>
+// `kPage` records are made at a time, up to `kMost`. References stay valid until release.
+template <class Record, std::uint32_t kPage = 1u << 10, std::uint32_t kMost = 1u << 26>
 class Slab {
  public:
+  // `full`: what the error says where no more can be made.
+  explicit Slab(const char* full = "more records in flight than a slab holds") : full_(full) {}
   void set_workers(unsigned workers) { lists_.set_workers(workers); }
 
-  // As it was left by the one before, or fresh.
+  // As it was left by the one before, the last released first, or fresh. Throws MachineError where there are
+  // as many as may be.
   std::uint32_t allocate() {
     List& list = lists_.mine();
-    if (list.free.empty()) grow(list.free);
-    const std::uint32_t index = list.free.back();
-    list.free.pop_back();
+    std::vector<std::uint32_t>& free = list.free;
+    if (free.empty()) {
+      if (list.fresh == list.end) grow(list);
+      ++list.taken;
+      return list.fresh++;
+    }
+    const std::uint32_t index = free.back();
+    free.pop_back();
+    if (free.size() >= kAhead) __builtin_prefetch(&(*this)[free[free.size() - kAhead]], 1);
     ++list.taken;
     return index;
   }
@@ -42,22 +51,41 @@ class Slab {
     lists_.each([&](const List& list) { sum += list.taken; });
     return static_cast<std::size_t>(sum);
   }
-
- private:
-  static constexpr std::uint32_t kPage = 1024;
-  static constexpr std::uint32_t kPages = 1u << 16;
-  struct List {
-    std::vector<std::uint32_t> free;  // the last released last
-    std::ptrdiff_t taken = 0;
-  };
-  void grow(std::vector<std::uint32_t>& free) {
-    const std::lock_guard lock(*growing_);
-    if (used_ == kPages) throw MachineError("more records in flight than a slab holds");
-    pages_[used_] = std::make_unique<Record[]>(kPage);
-    for (std::uint32_t n = kPage; n-- > 0;) free.push_back(used_ * kPage + n);
-    ++used_;
+  // Records go from those who send to those who receive: gives the worker with the shortest list half of what
+  // the one with the longest has more. While no worker runs.
+  void balance() {
+    constexpr std::size_t kSlack = 1024;
+    List* longest = &lists_.of(0);
+    List* shortest = longest;
+    lists_.each([&](List& list) {
+      if (list.free.size() > longest->free.size()) longest = &list;
+      if (list.free.size() < shortest->free.size()) shortest = &list;
+    });
+    const std::size_t more = longest->free.size() - shortest->free.size();
+    if (more < kSlack) return;
+    const auto half = longest->free.end() - static_cast<std::ptrdiff_t>(more / 2);
+    shortest->free.insert(shortest->free.end(), half, longest->free.end());
+    longest->free.erase(half, longest->free.end());
   }
 
+ private:
+  static_assert(kMost % kPage == 0);
+  static constexpr std::uint32_t kPages = kMost / kPage;
+  static constexpr std::size_t kAhead = 4;  // allocations that the host's cache is asked ahead for
+  struct List {
+    std::vector<std::uint32_t> free;   // the last released last
+    std::uint32_t fresh = 0, end = 0;  // never handed out yet
+    std::ptrdiff_t taken = 0;
+  };
+  void grow(List& list) {
+    const std::lock_guard lock(*growing_);
+    if (used_ == kPages) throw MachineError(full_);
+    pages_[used_] = std::make_unique_for_overwrite<Record[]>(kPage);
+    list.fresh = used_++ * kPage;
+    list.end = list.fresh + kPage;
+  }
+
+  const char* full_;
   PerWorker<List> lists_;
   std::unique_ptr<std::mutex> growing_ = std::make_unique<std::mutex>();
   std::uint32_t used_ = 0;  // pages
@@ -71,12 +99,14 @@ struct SlabQueue {
   std::uint32_t head = kNoRecord, tail = kNoRecord;
 
   bool empty() const { return head == kNoRecord; }
-  void push(Slab<Record>& slab, std::uint32_t index) {
+  template <std::uint32_t kPage, std::uint32_t kMost>
+  void push(Slab<Record, kPage, kMost>& slab, std::uint32_t index) {
     slab[index].next = kNoRecord;
     (empty() ? head : slab[tail].next) = index;
     tail = index;
   }
-  std::uint32_t pop(Slab<Record>& slab) {
+  template <std::uint32_t kPage, std::uint32_t kMost>
+  std::uint32_t pop(Slab<Record, kPage, kMost>& slab) {
     const std::uint32_t index = head;
     head = slab[index].next;
     return index;

@@ -258,7 +258,7 @@ struct UbQos {
   Bytes burst;
   std::string die_levels;
 
-  // Of a class; of one that the list does not reach: as the last one in it.
+  // The value for a class; beyond the end of the list, its last one.
   int weight(int service_class) const;
   // 0 B/s: no limit.
   Bandwidth rate(int service_class) const;

@@ -1,8 +1,5 @@
 // Figures as files: the page's own drawing code, run by node.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +7,7 @@
 
 #include "base/text/error.h"
 #include "base/text/output_file.h"
+#include "base/text/run_program.h"
 #include "lab/report/page.h"
 
 namespace cm384::report {
@@ -36,29 +34,15 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Runs a program of the PATH, its standard output dropped; its exit code, or -1 where it cannot be started.
-int start(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return -1;
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 void require_program(const std::vector<std::string>& words, std::string_view package) {
-  const int code = start(words);
-  if (code == -1 || code == 127)
+  const auto end = run_program(words, {.output = Printed::dropped});
+  if (!end)
     throw InputError(
         fmt::format("--figures needs the program {} (Debian: apt-get install {})", words.front(), package));
-  if (code != 0) throw InputError(fmt::format("--figures: {} ended with exit code {}", words.front(), code));
+  if (end->signal != 0)
+    throw InputError(fmt::format("--figures: {} was ended by signal {}", words.front(), end->signal));
+  if (!end->done())
+    throw InputError(fmt::format("--figures: {} ended with exit code {}", words.front(), end->exit_code));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/text/embedded_text.h"
+#include "lab/report/page.h"
 #include "workloads/frame/result_json.h"
 
 namespace cm384::report {
@@ -79,13 +80,9 @@ Json night_data(const Night& night, const std::vector<RunVerdict>& verdicts, con
 
 std::string to_night_page(const Json& data) {
   std::string page(part("night"));
-  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
-  // Inside a script element nothing may look like markup.
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
-    text.replace(at, 1, "\\u003c");
   fill(page, "{{STYLE}}", part("style"));
   fill(page, "{{SCRIPT}}", part("script"));
-  fill(page, "{{DATA}}", text);
+  fill(page, "{{DATA}}", script_text(data));
   return page;
 }
 

@@ -135,11 +135,7 @@ Json page_data(const std::string& name, Json result, Json profile, std::span<con
 std::string to_page(const Json& data, std::string_view part) {
   constexpr std::string_view kPlace = "{{DATA}}";
   std::string page = read_text(page_part(part), kLargestPart);
-  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
-  // Inside a script element nothing may look like markup.
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
-    text.replace(at, 1, "\\u003c");
-  page.replace(page.find(kPlace), kPlace.size(), text);
+  page.replace(page.find(kPlace), kPlace.size(), script_text(data));
   return page;
 }
 

@@ -26,6 +26,14 @@ Json page_data(const std::string& name, Json result, Json profile, std::span<con
 // it is not built.
 std::string page_part(std::string_view name);
 
+// Data as it stands inside a script element: nothing in it looks like markup.
+inline std::string script_text(const Json& data) {
+  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
+    text.replace(at, 1, "\\u003c");
+  return text;
+}
+
 // The page: template, script and data in one text. From part.html it needs page.js beside it.
 std::string to_page(const Json& data, std::string_view part = "page.html");
 

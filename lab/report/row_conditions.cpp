@@ -16,11 +16,11 @@ bool has_unit(std::string_view name) {
   return std::ranges::any_of(kUnits, [&](std::string_view unit) { return name.ends_with(unit); });
 }
 
-std::string conditions_text(const Json& conditions, bool names) {
+std::string conditions_text(const Json& conditions) {
   std::string text;
   for (const auto& [name, value] : conditions.items()) {
     if (value.is_null()) continue;
-    text += fmt::format("{}{}{}", text.empty() ? "" : " ", names ? name + '=' : "", plain_text(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, plain_text(value));
   }
   return text;
 }
@@ -71,7 +71,7 @@ std::vector<std::string> keys_of(const Json& document, const Conditions& declare
   std::vector<std::string> keys;
   std::map<std::string, int> seen;
   for (const Json& row : document["rows"]) {
-    std::string key = conditions_text(conditions_of(row, declared), true);
+    std::string key = conditions_text(conditions_of(row, declared));
     const int number = ++seen[key];
     if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
     keys.push_back(std::move(key));
@@ -84,10 +84,6 @@ std::vector<Json> row_conditions(const Json& document) {
   std::vector<Json> all;
   for (const Json& row : document["rows"]) all.push_back(conditions_of(row, declared));
   return all;
-}
-
-std::string row_label(const Json& conditions) {
-  return conditions_text(conditions, false);
 }
 
 std::vector<std::string> row_keys(const Json& document) {

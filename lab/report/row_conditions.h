@@ -24,9 +24,8 @@ Json conditions_of(const Json& row, const Conditions& declared);
 // of these.
 std::vector<std::string> keys_of(const Json& document, const Conditions& declared);
 
-// The conditions of each row: { "ranks": 8, "path": "aiv-direct" }; and without the names: "8 aiv-direct".
+// The conditions of each row: { "ranks": 8, "path": "aiv-direct" }.
 std::vector<Json> row_conditions(const Json& document);
-std::string row_label(const Json& conditions);
 // keys_of() by what the document itself declares.
 std::vector<std::string> row_keys(const Json& document);
 

@@ -1,33 +1,20 @@
 #include "lab/sweeps/slurm.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "base/text/error.h"
 #include "base/text/number.h"
+#include "base/text/run_program.h"
 
 namespace cm384::sweeps {
 namespace {
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-std::string content(std::FILE* file) {
-  std::string text;
-  std::rewind(file);
-  std::array<char, 4096> piece{};
-  for (std::size_t n = 0; (n = std::fread(piece.data(), 1, piece.size(), file)) > 0;)
-    text.append(piece.data(), n);
-  return text;
-}
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -143,25 +130,10 @@ std::optional<std::int64_t> parse_limit(std::string_view text) {
 }
 
 Answer ask(const std::vector<std::string>& words) {
-  const File output(std::tmpfile(), std::fclose), errors(std::tmpfile(), std::fclose);
-  if (!output || !errors) throw OutputError("no temporary file can be made");
-  std::vector<std::string> copy = words;
-  std::vector<char*> argv;
-  for (std::string& word : copy) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setpgid(0, 0);  // an interrupt at the terminal is for the sweep
-    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-    dup2(fileno(output.get()), STDOUT_FILENO);
-    dup2(fileno(errors.get()), STDERR_FILENO);
-    execvp(argv.front(), argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  if (pid < 0 || waitpid(pid, &status, 0) != pid) return {127, "", "cannot be started"};
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(output.get()),
-          content(errors.get())};
+  auto end = run_program(words, {.output = Printed::kept, .errors = Printed::kept, .apart = true});
+  if (!end) return {127, "", "cannot be started"};
+  return {end->signal != 0 ? 128 + end->signal : end->exit_code, std::move(end->output),
+          std::move(end->errors)};
 }
 
 Slurm::Slurm() {

@@ -44,8 +44,8 @@ void DieCausality::add_before(const Before& before, Time since, Time now) {
   }
 }
 
-TransactionBegun DieCausality::told(std::uint16_t core, sim::TransactionId id, const TransactionStart& start,
-                                    Time now) {
+TransactionBegun DieCausality::begun_with_causes(std::uint16_t core, sim::TransactionId id,
+                                                 const TransactionStart& start, Time now) {
   TransactionBegun begun;
   begun.id = id;
   begun.address = start.address;
@@ -74,7 +74,7 @@ void DieCausality::begun(std::uint16_t core, sim::TransactionId id, const Transa
       add_flags(offset + b * static_cast<std::uint64_t>(start.stride), start.burst_bytes,
                 cores_[core].polled(), now);
   }
-  listener_.transaction_begun(told(core, id, start, now));
+  listener_.transaction_begun(begun_with_causes(core, id, start, now));
 }
 
 void DieCausality::copy_begun(sim::TransactionId id, const TransactionStart& start, const CopyStart& copy,
@@ -93,7 +93,7 @@ void DieCausality::copy_begun(sim::TransactionId id, const TransactionStart& sta
   if (local && start.operation == sim::Operation::read)
     add_flags(cm384_gm_offset(start.address), std::min(start.bytes, kMostPolledLines * kLine), false, now);
   copying_[copy.channel] = {id, now, now};
-  TransactionBegun begun = told(kSdmaCore, id, start, now);
+  TransactionBegun begun = begun_with_causes(kSdmaCore, id, start, now);
   if (stream != nullptr) {
     begun.stream = copy.number;
     begun.copy_of_stream = stream->copies++;

@@ -1,5 +1,5 @@
 // What the transactions of a die waited for: its cores, their barriers, launches, and flags that come from
-// outside. TracePlayer calls it with what DieTracer has written down.
+// outside. TraceLogReader calls it with what DieTracer has written down.
 //
 // Three kinds of edges lead into a core's transaction: what its pipes waited for (CoreCausality), barriers
 // and cross-core flags (a barrier of all blocks is a node of its own), and flags in memory: a read that finds
@@ -23,7 +23,7 @@
 
 namespace cm384::npu {
 
-// Who is told of transactions, with all they waited for, and of what joins them.
+// Hears of transactions, with all that they waited for, and of what joins them.
 class CausalityListener {
  public:
   virtual void transaction_begun(const TransactionBegun& begun) = 0;
@@ -71,7 +71,7 @@ class DieCausality {
   // SDMA: what was written last is a queue's doorbell; a descriptor has ended, its channel is free at `free`.
   void rung(std::uint16_t queue) { doorbells_[queue] = last_write_; }
   void copy_ended(std::uint16_t queue, std::uint16_t channel, Time ended, Time free);
-  // Streams: an entry has its turn at `turn`; it has completed.
+  // Streams: an entry is scheduled at `turn`; it has completed.
   void task_begun(std::uint32_t stream, bool kernel, std::uint32_t launch, Time turn);
   void task_ended(std::uint32_t stream, Time at);
 
@@ -107,7 +107,7 @@ class DieCausality {
     std::uint32_t launch = 0, index = 0;
   };
 
-  // Until `until` a cause with so much slack lay so far back.
+  // Until `until`, a cause with this slack lay this far back.
   Dependency dependency(const Cause& cause, std::int64_t slack, Time until) const;
   void add_causes(const Moment& moment, Time until);
   // What begins now and could go on since `since` waited for something.
@@ -116,7 +116,8 @@ class DieCausality {
   void add_last_writer(sim::TransactionId writer);
   void flag_set(std::uint32_t launch, std::uint16_t core, std::uint32_t flag, const Moment& set);
   Moment node(sim::TransactionId id, JoinedAt::Kind kind, const Block& block, Time at);
-  TransactionBegun told(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now);
+  TransactionBegun begun_with_causes(std::uint16_t core, sim::TransactionId id, const TransactionStart& start,
+                                     Time now);
 
   int die_;
   Clock clock_;

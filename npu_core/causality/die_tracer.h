@@ -1,4 +1,4 @@
-// Writes what happens in one die into a trace log. TracePlayer is its other end.
+// Writes what happens in one die into a trace log. TraceLogReader is its other end.
 #pragma once
 
 #include <cstdint>
@@ -20,42 +20,42 @@ class CoreTracer final : public PipeObserver {
   CoreTracer(TraceLog& log, int die, std::uint16_t core, bool requests)
       : log_(log), die_(static_cast<std::uint16_t>(die)), core_(core), requests_(requests) {}
 
-  void scalar_parked(std::int64_t cycle) override { put(TraceEntry::parked, 0, cycle); }
+  void scalar_parked(std::int64_t cycle) override { append(TraceEntry::parked, 0, cycle); }
   void pushed(int pipe, std::int64_t from, std::int64_t place, std::int64_t arrival) override {
-    put(TraceEntry::pushed, pipe, from, place, arrival);
+    append(TraceEntry::pushed, pipe, from, place, arrival);
   }
   void left(const PipeStep& step) override {
-    put(TraceEntry::left, step.pipe | static_cast<int>(step.kind) << 3 | static_cast<int>(step.flag) << 6,
-        step.own, step.start, step.end, step.left);
+    append(TraceEntry::left, step.pipe | static_cast<int>(step.kind) << 3 | static_cast<int>(step.flag) << 6,
+           step.own, step.start, step.end, step.left);
   }
-  void issued(int pipe, std::int64_t cycle) override { put(TraceEntry::issued, pipe, cycle); }
+  void issued(int pipe, std::int64_t cycle) override { append(TraceEntry::issued, pipe, cycle); }
   void flag_set(int pipe, std::uint32_t flag, std::int64_t cycle) override {
-    put(TraceEntry::flag_set, pipe | static_cast<int>(flag) << 3, cycle);
+    append(TraceEntry::flag_set, pipe | static_cast<int>(flag) << 3, cycle);
   }
   void cross_core_set(int pipe, std::uint32_t mode, std::uint32_t flag, std::int64_t cycle) override {
-    put(TraceEntry::cross_set, pipe | static_cast<int>(mode) << 3 | static_cast<int>(flag) << 6, cycle);
+    append(TraceEntry::cross_set, pipe | static_cast<int>(mode) << 3 | static_cast<int>(flag) << 6, cycle);
   }
   void scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) override {
-    put(TraceEntry::waited_flag, static_cast<int>(flag), from, to);
+    append(TraceEntry::waited_flag, static_cast<int>(flag), from, to);
   }
   void scalar_waited_for_cross_core(std::uint32_t flag, std::int64_t from, std::int64_t to) override {
-    put(TraceEntry::waited_cross, static_cast<int>(flag), from, to);
+    append(TraceEntry::waited_cross, static_cast<int>(flag), from, to);
   }
   void scalar_waited_for_all(std::int64_t from, std::int64_t to) override {
-    put(TraceEntry::waited_all, 0, from, to);
+    append(TraceEntry::waited_all, 0, from, to);
   }
   void scalar_waited_for_pipe(int pipe, std::int64_t from, std::int64_t to) override {
-    put(TraceEntry::waited_pipe, pipe, from, to);
+    append(TraceEntry::waited_pipe, pipe, from, to);
   }
-  void scalar_polled(std::int64_t from, std::int64_t to) override { put(TraceEntry::polled, 0, from, to); }
+  void scalar_polled(std::int64_t from, std::int64_t to) override { append(TraceEntry::polled, 0, from, to); }
   void poll_turn(bool first, std::int64_t cycle) override {
-    if (requests_) put(TraceEntry::poll_turn, first ? 1 : 0, cycle);
+    if (requests_) append(TraceEntry::poll_turn, first ? 1 : 0, cycle);
   }
 
  private:
   template <class... Words>
-  void put(TraceEntry::Kind kind, int small, Words... words) {
-    log_.put({kind, 0, die_, core_, static_cast<std::uint16_t>(small)}, words...);
+  void append(TraceEntry::Kind kind, int small, Words... words) {
+    log_.append({kind, 0, die_, core_, static_cast<std::uint16_t>(small)}, words...);
   }
 
   TraceLog& log_;
@@ -75,94 +75,95 @@ class DieTracer {
 
   // A core is given block `index` of a launch; its last instruction has retired at `at`.
   void block_begun(std::uint32_t launch, std::uint32_t index, std::uint16_t core, Time at) {
-    put(TraceEntry::block_begun, core, 0, new_id(), launch, index, at.ps);
+    append(TraceEntry::block_begun, core, 0, new_id(), launch, index, at.ps);
   }
-  void block_ended(std::uint16_t core, Time at) { put(TraceEntry::block_ended, core, 0, new_id(), at.ps); }
+  void block_ended(std::uint16_t core, Time at) { append(TraceEntry::block_ended, core, 0, new_id(), at.ps); }
   // What the die's streams and its host thread are given.
   void host(HostPoint::Kind kind, Time start, Time end, std::span<const std::uint64_t> words = {});
   // A core's transaction, whose first request leaves now. `local`: to the die's own memory.
   void begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local, Time now) {
-    put(TraceEntry::begun, core, small_of(start, local), id, start.address, start.bytes,
-        std::uint64_t{start.burst_bytes} << 32 | start.bursts, start.stride, now.ps);
+    append(TraceEntry::begun, core, small_of(start, local), id, start.address, start.bytes,
+           std::uint64_t{start.burst_bytes} << 32 | start.bursts, start.stride, now.ps);
   }
   void completed(std::uint16_t core, sim::TransactionId id, Time at) {
-    put(TraceEntry::completed, core, 0, id, at.ps);
+    append(TraceEntry::completed, core, 0, id, at.ps);
   }
   // A cache line of a scalar unit, from now to `end`.
   void filled(const LocalAccess& access, bool instruction, std::int64_t cycle, Time end) {
-    put(TraceEntry::filled, access.core, (access.write ? 1 : 0) | (instruction ? 2 : 0), new_id(),
-        access.offset, access.bytes, access.at.ps, cycle, end.ps);
+    append(TraceEntry::filled, access.core, (access.write ? 1 : 0) | (instruction ? 2 : 0), new_id(),
+           access.offset, access.bytes, access.at.ps, cycle, end.ps);
   }
   // With requests: one of a core, or of the SDMA engine, leaves the die; its answer is back; one from outside
   // comes to memory, and its answer may leave at `ready`; one of a core to its own die, answered at `done`.
   bool requests() const { return requests_; }
   void submitted(const sim::Request& r) {
     if (requests_)
-      put(TraceEntry::submitted, r.core, static_cast<int>(kind_of(r.operation)), r.tag, r.address, r.bytes,
-          r.at.ps);
+      append(TraceEntry::submitted, r.core, static_cast<int>(kind_of(r.operation)), r.tag, r.address, r.bytes,
+             r.at.ps);
   }
   void answered(const sim::Completion& c, Time at) {
-    if (requests_) put(TraceEntry::answered, c.core, 0, c.tag, at.ps);
+    if (requests_) append(TraceEntry::answered, c.core, 0, c.tag, at.ps);
   }
   void came(const sim::Request& r) {
     if (requests_)
-      put(TraceEntry::came, r.core, static_cast<int>(kind_of(r.operation)), r.transaction, r.tag, r.bytes,
-          r.at.ps);
+      append(TraceEntry::came, r.core, static_cast<int>(kind_of(r.operation)), r.transaction, r.tag, r.bytes,
+             r.at.ps);
   }
   void served(Time ready) {
-    if (requests_) put(TraceEntry::served, 0, 0, ready.ps);
+    if (requests_) append(TraceEntry::served, 0, 0, ready.ps);
   }
   void local(const LocalAccess& a, bool missed, Time done) {
-    put(TraceEntry::local, a.core, (a.write ? 1 : 0) | (missed ? 2 : 0), a.offset, a.bytes, a.at.ps, done.ps);
+    append(TraceEntry::local, a.core, (a.write ? 1 : 0) | (missed ? 2 : 0), a.offset, a.bytes, a.at.ps,
+           done.ps);
   }
   // A request from outside has written [offset, offset + bytes) of the die's memory.
   void arrived(sim::TransactionId id, std::uint64_t offset, std::uint64_t bytes, Time at) {
-    put(TraceEntry::arrived, 0, 0, id, offset, bytes, at.ps);
+    append(TraceEntry::arrived, 0, 0, id, offset, bytes, at.ps);
   }
   // A core, or the SDMA engine, has read from or written to the die's own memory.
-  void read(std::uint16_t core, std::uint64_t offset) { put(TraceEntry::read, core, 0, offset); }
+  void read(std::uint16_t core, std::uint64_t offset) { append(TraceEntry::read, core, 0, offset); }
   void written(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes, Time at) {
-    put(TraceEntry::written, core, 0, offset, bytes, at.ps);
+    append(TraceEntry::written, core, 0, offset, bytes, at.ps);
   }
   void written_by_device(std::uint64_t offset, sim::TransactionId transaction, Time at) {
-    put(TraceEntry::written_by_device, 0, 0, offset, transaction, at.ps);
+    append(TraceEntry::written_by_device, 0, 0, offset, transaction, at.ps);
   }
   // SDMA and streams; see DieCausality.
   void copy_begun(sim::TransactionId id, const TransactionStart& start, const CopyStart& copy, bool local,
                   Time now) {
-    put(TraceEntry::copy_begun, copy.queue, small_of(start, local), id, start.address, start.bytes,
-        std::uint64_t{copy.channel} << 32 | copy.number, copy.rung.ps, copy.taken.ps, now.ps);
+    append(TraceEntry::copy_begun, copy.queue, small_of(start, local), id, start.address, start.bytes,
+           std::uint64_t{copy.channel} << 32 | copy.number, copy.rung.ps, copy.taken.ps, now.ps);
   }
   void copy_ended(std::uint16_t queue, std::uint16_t channel, Time ended, Time free) {
-    put(TraceEntry::copy_ended, queue, channel, ended.ps, free.ps);
+    append(TraceEntry::copy_ended, queue, channel, ended.ps, free.ps);
   }
-  void rung(std::uint16_t queue) { put(TraceEntry::rung, queue, 0); }
+  void rung(std::uint16_t queue) { append(TraceEntry::rung, queue, 0); }
   void task_begun(std::uint32_t stream, std::uint32_t type, std::uint32_t launch, Time turn) {
-    put(TraceEntry::task_begun, 0, static_cast<int>(type), stream, launch, turn.ps);
+    append(TraceEntry::task_begun, 0, static_cast<int>(type), stream, launch, turn.ps);
   }
-  void task_ended(std::uint32_t stream, Time at) { put(TraceEntry::task_ended, 0, 0, stream, at.ps); }
+  void task_ended(std::uint32_t stream, Time at) { append(TraceEntry::task_ended, 0, 0, stream, at.ps); }
   // What was written last wakes the polling loop of a core.
-  void poll_woken(std::uint16_t core) { put(TraceEntry::poll_woken, core, 0); }
+  void poll_woken(std::uint16_t core) { append(TraceEntry::poll_woken, core, 0); }
   // Cross-core flags: a core has set one of all blocks of its kind; all have, and it reaches them at `at`;
   // one within its group that reaches cores `to`; one for its group's cube core; which it reaches.
   void barrier_set(std::uint16_t core, std::uint32_t flag) {
-    put(TraceEntry::barrier_set, core, static_cast<int>(flag));
+    append(TraceEntry::barrier_set, core, static_cast<int>(flag));
   }
   void barrier(std::uint32_t flag, bool cube, const std::vector<std::uint16_t>& cores, Time at);
   void group_set(std::uint16_t core, std::uint32_t flag, std::uint16_t first, std::size_t count, Time at) {
-    put(TraceEntry::group_set, core, static_cast<int>(flag), first, count, at.ps);
+    append(TraceEntry::group_set, core, static_cast<int>(flag), first, count, at.ps);
   }
   void for_cube(std::uint16_t core, std::uint16_t cube, std::uint32_t flag) {
-    put(TraceEntry::for_cube, core, static_cast<int>(flag), cube);
+    append(TraceEntry::for_cube, core, static_cast<int>(flag), cube);
   }
   void reaches_cube(std::uint16_t cube, std::uint32_t flag, Time at) {
-    put(TraceEntry::reaches_cube, cube, static_cast<int>(flag), at.ps);
+    append(TraceEntry::reaches_cube, cube, static_cast<int>(flag), at.ps);
   }
 
  private:
   template <class... Words>
-  void put(TraceEntry::Kind kind, std::uint16_t core, int small, Words... words) {
-    log_.put({kind, 0, die_, core, static_cast<std::uint16_t>(small)}, words...);
+  void append(TraceEntry::Kind kind, std::uint16_t core, int small, Words... words) {
+    log_.append({kind, 0, die_, core, static_cast<std::uint16_t>(small)}, words...);
   }
   static int small_of(const TransactionStart& start, bool local) {
     return static_cast<int>(kind_of(start.operation)) | (start.allocate ? 4 : 0) | (local ? 8 : 0) |

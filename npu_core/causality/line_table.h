@@ -23,7 +23,7 @@ class LineTable {
     std::array<std::uint32_t, kLinesPerPage> flags{};        // 1 + index, 0: none
   };
 
-  // Of the line at a byte offset; nullptr where nobody wrote near it.
+  // The entry of the line at a byte offset; nullptr where nobody wrote near it.
   const Page* find(std::uint64_t offset) const {
     const std::uint64_t page = offset / kPageBytes, leaf = page / kLeafPages;
     if (leaf >= directory_.size() || !directory_[leaf]) return nullptr;

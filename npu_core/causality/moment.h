@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/engine/transaction.h"
 #include "npu_core/die/launch.h"
@@ -92,27 +91,6 @@ class Moment {
  private:
   std::uint32_t count_ = 0;
   std::array<Cause, kMost> causes_;  // the first `count_`
-};
-
-// First in, first out; keeps its memory.
-class MomentQueue {
- public:
-  bool empty() const { return first_ == moments_.size(); }
-  std::size_t size() const { return moments_.size() - first_; }
-  Moment& front() { return moments_[first_]; }
-  void push_back(const Moment& moment) { moments_.push_back(moment); }
-  void pop_front() {
-    if (++first_ < moments_.size()) return;
-    clear();
-  }
-  void clear() {
-    moments_.clear();
-    first_ = 0;
-  }
-
- private:
-  std::vector<Moment> moments_;
-  std::size_t first_ = 0;
 };
 
 }  // namespace cm384::npu

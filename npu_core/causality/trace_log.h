@@ -1,5 +1,5 @@
 // What happens in traced dies, as a sequence of short entries of 64-bit words: the simulation writes them,
-// TracePlayer reads them, in another thread or later, and finds out who waited for whom.
+// TraceLogReader reads them, in another thread or later, and finds out who waited for whom.
 //
 // So the simulation pays for a few stores an event, and the order of entries alone decides what comes out.
 #pragma once
@@ -78,7 +78,7 @@ class TraceLog {
   virtual ~TraceLog() = default;
 
   template <class... Words>
-  void put(TraceEntry entry, Words... words) {
+  void append(TraceEntry entry, Words... words) {
     constexpr std::size_t kWords = sizeof...(Words) + 1;
     if (static_cast<std::size_t>(end_ - at_) < kWords) turn();
     *at_++ = std::uint64_t{entry.kind} | std::uint64_t{sizeof...(Words)} << 8 |
@@ -87,7 +87,7 @@ class TraceLog {
     ((*at_++ = static_cast<std::uint64_t>(words)), ...);
   }
   // The same with words that are counted only now: at most 255.
-  void put_all(TraceEntry entry, std::span<const std::uint64_t> words) {
+  void append_all(TraceEntry entry, std::span<const std::uint64_t> words) {
     if (static_cast<std::size_t>(end_ - at_) < words.size() + 1) turn();
     *at_++ = std::uint64_t{entry.kind} | std::uint64_t{words.size()} << 8 | std::uint64_t{entry.die} << 16 |
              std::uint64_t{entry.core} << 32 | std::uint64_t{entry.small} << 48;

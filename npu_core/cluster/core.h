@@ -49,7 +49,7 @@ class Core final : public ScalarEnvironment {
     pipes_->prefetch(stage);
   }
 
-  // Of its state, from the begin: what its events touch.
+  // Bytes of its state, from the beginning, that its events touch.
   std::size_t touched_bytes() const {
     return static_cast<std::size_t>(reinterpret_cast<const char*>(&phases_) -
                                     reinterpret_cast<const char*>(this));
@@ -116,7 +116,7 @@ class Core final : public ScalarEnvironment {
   std::shared_ptr<Program> program_;
   std::uint32_t launch_ = 0;
   std::optional<Time> acts_at_;  // the write to GM or AMO that the scalar unit waits for
-  // Of the launches before this one: the scalar unit counts from its start.
+  // Sums over earlier launches: the scalar unit counts from the start of this one.
   std::uint64_t earlier_instructions_ = 0;
   ScalarCore::Counters earlier_;
   bool busy_ = false;

@@ -63,7 +63,7 @@ class CoreCluster final : private CoreSocket {
 
   // Asks the host's cache for what a core's next events will touch, in kPrefetchStages stages of which each
   // follows what the one before has asked for: 0 the core's state, then as CorePipes::prefetch. An event goes
-  // to the core and, if its `what` is below CorePipes::kEngines, to that engine.
+  // to the core and, if its `what` is below kEngines, to that engine.
   static constexpr int kPrefetchStages = 3;
   void prefetch(std::uint32_t core, int stage) const {
     if (stage != 0) return cores_[core]->prefetch(stage);

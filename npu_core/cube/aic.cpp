@@ -110,7 +110,7 @@ void Aic::start_work(int pipe, QueuedInstruction& entry) {
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
   // Pipes that copy as well go on once the work is complete.
   q.ready = engine[pipe] != nullptr ? q.unit_complete : start + 1;
-  leave(pipe, start);
+  retire(pipe, start);
 }
 
 std::int64_t Aic::start_unit(int pipe, const QueuedInstruction& entry) {

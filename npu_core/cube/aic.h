@@ -62,7 +62,7 @@ class Aic final : public PipeSet {
   std::int64_t start_image(const QueuedInstruction& entry);
   std::int64_t start_fill(const PipeInstruction& in);
   std::int64_t start_fixpipe_to_l1(const QueuedInstruction& entry);
-  // Cycles of an instruction that is no copy to or from memory.
+  // Cycles of an instruction that does not copy to or from memory.
   std::int64_t start_unit(int pipe, const QueuedInstruction& entry);
   std::int64_t load_cycles(std::uint32_t bytes, int rate);
   std::int64_t start_mmad(const PipeInstruction& in);

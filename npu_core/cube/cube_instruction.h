@@ -60,7 +60,7 @@ struct ImageLoad {
   Size output() const;
   std::uint32_t block_rows() const { return blocks_of(rows, kFractalRows); }
   std::uint32_t bytes() const { return block_rows() * columns * kFractalBytes; }
-  // Of a row and a column of the matrix: where the block stands in L1.
+  // Where the block with this row and column of the matrix stands in L1.
   enum class Place : std::uint8_t { image, padding, behind };
   Place place(std::uint32_t row, std::uint32_t column, std::uint32_t& offset) const;
 };

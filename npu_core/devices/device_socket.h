@@ -1,4 +1,4 @@
-// What a unit of a die that is no core (SDMA engine, task scheduler) sees of its die: memory, the way out, a
+// What a unit of a die other than a core (SDMA engine, task scheduler) sees of it: memory, the way out, a
 // queue for its events. Implemented by npu_core/die; tests implement it with a stand-in.
 #pragma once
 

@@ -170,7 +170,7 @@ void Devices::trace() {
     die.transactions().tracer()->copy_ended(record.queue, record.channel, record.ended,
                                             record.ended + die.parameters().sdma.descriptor_gap);
   });
-  scheduler_.tell_all();
+  scheduler_.notify_all();
 }
 
 // --- the cores, for the scheduler

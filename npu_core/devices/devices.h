@@ -1,4 +1,4 @@
-// A die's units that are no cores: the SDMA engine, the task scheduler and the player of recorded launches,
+// The units of a die beside its cores: the SDMA engine, the task scheduler, the player of recorded launches,
 // and what joins them to the die.
 #pragma once
 

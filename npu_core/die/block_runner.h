@@ -10,7 +10,7 @@ namespace cm384::npu {
 
 class BlockRunner {
  public:
-  // The scheduler starts a block; whoever runs it tells the scheduler of its end.
+  // The scheduler starts a block; its runner reports the end to the scheduler.
   virtual void run_block(int die, const BlockStart& block) = 0;
   // The first request of a stream's copy leaves: the id of its transaction.
   virtual sim::TransactionId copy_begins(int die, std::uint32_t stream) = 0;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/engine/dependency.h"
 #include "base/engine/transaction.h"
 #include "base/text/units.h"
 
@@ -48,7 +49,7 @@ struct LaunchRecord {
   Time task_start;         // the launch had its turn at the head of its stream
   Time first_instruction;  // of the first block
   Time last_retired;       // of the last block
-  Time task_end;           // completed: the next task of the stream has its turn
+  Time task_end;           // completed: the next task of the stream may start
   // Time between a core's phase marks, summed over cores: entry p runs from mark p to the core's next mark or
   // end.
   std::array<Time, kPhases> phase_total{};
@@ -58,15 +59,8 @@ struct LaunchRecord {
 
 // `core` of a transaction of the die's SDMA engine.
 inline constexpr std::uint16_t kSdmaCore = 0xff00;
-// `engine` of a transaction of a cube core's fixpipe; its MTE2 and MTE3 are 0 and 1, as a vector core's.
-inline constexpr std::uint8_t kFixEngine = 2;
 
-// What of a transaction another one waited for.
-enum class DependencyKind : std::uint8_t {
-  completion,  // its last request was answered
-  arrival,     // its last request reached its target
-  issue,       // its last request left
-};
+using sim::DependencyKind;
 
 // Not before `delay` after `on` got so far. A delay may be negative: what was waited for counted before.
 struct Dependency {
@@ -92,7 +86,7 @@ struct TransactionBegun {
   bool fill = false;        // a cache line of the scalar unit, filled or written back
   std::uint8_t engine = 0;  // of the core that moves it, by the number of its events
   std::span<const Dependency> dependencies;
-  // Of a copy that a stream's entry asked for: the stream, and how many copies it had before.
+  // For a copy that a stream's entry asked for: the stream, and its number of earlier copies.
   static constexpr std::uint32_t kNoStream = 0xffffffff;
   std::uint32_t stream = kNoStream, copy_of_stream = 0;
 };
@@ -132,7 +126,7 @@ struct TransactionCompleted {
   Time at;  // may lie ahead: memory of the own die knows it when the last request leaves
 };
 
-// Kernel output and launch ends, told at event time.
+// Kernel output and the end of launches, reported at event time.
 class DieListener {
  public:
   virtual void launch_started(int /*die*/, const LaunchRecord& /*record*/) {}

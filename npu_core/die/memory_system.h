@@ -49,7 +49,7 @@ class MemorySystem {
   void write(const LocalAccess& access, const std::byte* bytes, sim::TagMask tags);
   std::uint64_t atomic_update(const LocalAccess& access, const AtomicUpdate& update, bool& payload);
   void expect(std::uint64_t offset) const;
-  // From now on so many cores may watch a range each.
+  // From now on this many cores may watch a range each.
   void set_cores(std::size_t count) { watches_.resize(count); }
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) {
     watches_.set(core, offset, bytes);
@@ -62,7 +62,7 @@ class MemorySystem {
   void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
 
  private:
-  // Of a core to memory, told to the tracer.
+  // An access of a core to memory, reported to the tracer.
   Time traced(const LocalAccess& access, bool atomic);
   Time timed(const LocalAccess& access, bool atomic);
   void written_by_core(const LocalAccess& access);

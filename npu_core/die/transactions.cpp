@@ -15,7 +15,7 @@ sim::TransactionId Transactions::new_id() {
 sim::TransactionId Transactions::begin(std::uint16_t core, const TransactionStart& start) {
   const sim::TransactionId id = start.replayed != 0 ? start.replayed : new_id();
   if (tracer_) tracer_->begun(core, id, start, die_.memory_system().is_local(start.address), die_.now());
-  if (follows_) tell_begun(core, id, start);
+  if (follows_) notify_begun(core, id, start);
   return id;
 }
 
@@ -23,11 +23,11 @@ sim::TransactionId Transactions::begin_copy(const TransactionStart& start, const
   const bool stands_in = runner_ != nullptr && copy.number != CopyStart::kNoStream;
   const sim::TransactionId id = stands_in ? runner_->copy_begins(die_.number(), copy.number) : new_id();
   if (tracer_) tracer_->copy_begun(id, start, copy, die_.memory_system().is_local(start.address), die_.now());
-  if (follows_) tell_begun(kSdmaCore, id, start);
+  if (follows_) notify_begun(kSdmaCore, id, start);
   return id;
 }
 
-void Transactions::tell_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start) {
+void Transactions::notify_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start) {
   const TransactionBegun begun{id,
                                start.address,
                                start.bytes,

@@ -1,4 +1,4 @@
-// The transactions of a die: their ids, and who is told of them.
+// The transactions of a die: their ids, and who hears of them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class Transactions {
   void keep_log(TraceLog& log, bool requests);
   // nullptr: no log is kept.
   DieTracer* tracer() { return tracer_.get(); }
-  // From now on tells the die's listener.
+  // From now on notifies the die's listener.
   void follow() { follows_ = true; }
-  // Of a replay, whose copies have ids already.
+  // Set by a replay, whose copies have ids already.
   void stand_in(BlockRunner& runner) { runner_ = &runner; }
   BlockRunner* runner() { return runner_; }
 
@@ -38,7 +38,7 @@ class Transactions {
 
  private:
   sim::TransactionId new_id();
-  void tell_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start);
+  void notify_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start);
 
   Die& die_;
   sim::TransactionId last_ = 0;

@@ -1,4 +1,4 @@
-// Address watches of polling cores: which cores to tell when a write touches a range of the die's memory.
+// Address watches of polling cores: which cores to notify when a write touches a range of the die's memory.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ class WatchList {
     }
   }
 
-  // Calls tell(core) for every core whose range the write touches, in order of core numbers.
-  template <class Tell>
-  void written(std::uint64_t offset, std::uint64_t bytes, Tell&& tell) const {
+  // Calls notify(core) for every core whose range the write touches, in order of core numbers.
+  template <class Notify>
+  void written(std::uint64_t offset, std::uint64_t bytes, Notify&& notify) const {
     if (offset >= high_ || offset + bytes <= low_) return;
     for (std::size_t core = 0; core < ranges_.size(); ++core) {
       if (offset < ranges_[core].end && ranges_[core].begin < offset + bytes)
-        tell(static_cast<std::uint16_t>(core));
+        notify(static_cast<std::uint16_t>(core));
     }
   }
 

@@ -20,7 +20,7 @@ struct HbmLocation {
 // pseudo-channels of one, which with `hash` moves on with what is above it.
 class AddressMapping {
  public:
-  // Throws InputError when another count is no power of two or the counts do not give the capacity.
+  // Throws InputError when another count is not a power of two, or the counts do not give the capacity.
   explicit AddressMapping(const hw::Hbm& parameters);
 
   HbmLocation locate(std::uint64_t offset) const;

@@ -65,14 +65,14 @@ BackingStore::Page& BackingStore::page_at(std::uint32_t& index) {
   return pages_[index - 1];
 }
 
-void BackingStore::give_back_if_payload(std::uint32_t& index) {
+void BackingStore::release_if_payload(std::uint32_t& index) {
   const Page& page = pages_[index - 1];
   if (std::memcmp(&page, &kPayload, sizeof page) != 0) return;
   free_pages_.push_back(index);
   index = kPayloadPage;
 }
 
-std::uint32_t BackingStore::Slab::take() {
+std::uint32_t BackingStore::Slab::allocate() {
   if (!free_.empty()) {
     const std::uint32_t place = free_.back();
     free_.pop_back();
@@ -107,17 +107,18 @@ void BackingStore::copy_out(Place line, std::uint32_t begin, std::byte* into, st
 std::byte* BackingStore::make_room(Place& line, std::uint32_t begin, std::uint32_t bytes) {
   const std::uint32_t pair = begin / kPairBytes;
   const bool in_pair = (begin + bytes - 1) / kPairBytes == pair;
-  if (line.place == 0 && in_pair) line = {.whole = 0, .pair = pair & 7, .place = pairs_.take() & 0xfffffff};
+  if (line.place == 0 && in_pair)
+    line = {.whole = 0, .pair = pair & 7, .place = pairs_.allocate() & 0xfffffff};
   if (!line.whole && line.place != 0 && in_pair && line.pair == pair)
     return pairs_.at(line.place) + begin % kPairBytes;
   if (!line.whole) {
     const Place before = line;
-    line = {.whole = 1, .pair = 0, .place = lines_.take() & 0xfffffff};
+    line = {.whole = 1, .pair = 0, .place = lines_.allocate() & 0xfffffff};
     if (before.place != 0) {
       std::byte* const old = pairs_.at(before.place);
       std::memcpy(lines_.at(line.place) + before.pair * kPairBytes, old, kPairBytes);
       std::memset(old, 0, kPairBytes);
-      pairs_.give_back(before.place);
+      pairs_.release(before.place);
     }
   }
   return lines_.at(line.place) + begin;
@@ -268,7 +269,7 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
     if (!lent_.empty()) take_back(offset);
     std::uint16_t& tags = page_at(index).tags[(offset % kPageBytes) / kLineBytes];
     tags = static_cast<std::uint16_t>(tags | bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock));
-    if (tags == 0xffff) give_back_if_payload(index);
+    if (tags == 0xffff) release_if_payload(index);
     offset += piece, bytes -= piece;
   }
 }
@@ -331,7 +332,7 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
         Slab& slab = place.whole ? lines_ : pairs_;
         std::memset(slab.at(place.place), 0, place.whole ? kLineBytes : kPairBytes);
         if (!lent_.contains(offset)) {  // whoever has a pointer keeps it
-          slab.give_back(place.place);
+          slab.release(place.place);
           page.line[line] = {};
         }
       }

@@ -88,9 +88,9 @@ class BackingStore {
    public:
     explicit Slab(std::uint32_t bytes) : bytes_(bytes) {}
     // Throws MachineError where no more can be named.
-    std::uint32_t take();
+    std::uint32_t allocate();
     // Its bytes must be zero.
-    void give_back(std::uint32_t place) { free_.push_back(place); }
+    void release(std::uint32_t place) { free_.push_back(place); }
     std::byte* at(std::uint32_t place) const {
       return chunks_[(place - 1) / kTogether].get() + std::size_t{(place - 1) % kTogether} * bytes_;
     }
@@ -129,12 +129,12 @@ class BackingStore {
   const Page* find(std::uint64_t offset) const;
   void take_back(std::uint64_t offset);
   // After a line of the page became payload: its place is free for another page where all of it is.
-  void give_back_if_payload(std::uint32_t& index);
+  void release_if_payload(std::uint32_t& index);
   // The page's index in its group, which is made.
   std::uint32_t& index_of(std::uint64_t offset);
   Page& page_at(std::uint32_t& index);
   Page& touch(std::uint64_t offset) { return page_at(index_of(offset)); }
-  // Of a line: copies out; makes room for bytes that are to be written.
+  // Within a line: copies bytes out; makes room for bytes to be written.
   void copy_out(Place line, std::uint32_t begin, std::byte* into, std::uint32_t bytes) const;
   std::byte* make_room(Place& line, std::uint32_t begin, std::uint32_t bytes);
   sim::TagMask read_in_line(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const;

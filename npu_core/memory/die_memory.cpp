@@ -100,7 +100,7 @@ double DieMemory::mean_way() const {
   return static_cast<double>(all) / core_ports_ / parameters_.l2.slices;
 }
 
-Time DieMemory::further(std::uint32_t requester, std::uint32_t slice) const {
+Time DieMemory::way_beyond_mean(std::uint32_t requester, std::uint32_t slice) const {
   const Time hop = parameters_.on_die_network.hop_latency;
   if (hop == Time{}) return {};
   return hop * std::abs(place(requester) - static_cast<int>(slice)) - mean_way_;
@@ -170,7 +170,7 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   }
   SubPs& port_free = a.write ? port.write_free : port.read_free;
   port_free = std::max(port_free, sub_ps(a.at)) + cost;
-  const Time away = further(a.requester, target.slice);
+  const Time away = way_beyond_mean(a.requester, target.slice);
   const Time memory = ceil_ps(sub_ps(done + n.response_latency + away) + cost);
   const Time at_slice = a.write ? parameters_.l2.write_latency : parameters_.l2.hit_latency;
   return std::max(memory,
@@ -182,7 +182,7 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
 // after another once it is there.
 void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
   Slice& slice = slices_[t.slice];
-  const Time way = parameters_.on_die_network.request_latency + further(a.requester, t.slice);
+  const Time way = parameters_.on_die_network.request_latency + way_beyond_mean(a.requester, t.slice);
   const SubPs first = std::max(slice.free, sub_ps(a.at + way));
   const SubPs cost = (a.write ? moved : std::max(moved, slice_path_.access)) * slice_path_.byte;
   slice.free = first + cost;

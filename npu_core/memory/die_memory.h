@@ -125,7 +125,7 @@ class DieMemory {
   int place(std::uint32_t requester) const;
   double mean_way() const;
   // One way, beyond the mean one.
-  Time further(std::uint32_t requester, std::uint32_t slice) const;
+  Time way_beyond_mean(std::uint32_t requester, std::uint32_t slice) const;
   bool realigned(Port& port, const MemoryAccess& access);
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);

@@ -37,7 +37,7 @@ class L2Cache {
     std::uint8_t dirty = 0;  // sectors to write back; 0 when there is nothing to do
   };
 
-  // Throws InputError when the capacity is no whole number of sets.
+  // Throws InputError when the capacity is not a whole number of sets.
   explicit L2Cache(const hw::L2& parameters);
   ~L2Cache();
   L2Cache(const L2Cache&) = delete;

@@ -84,9 +84,9 @@ class CorePipes {
   // From the next block on scalar accesses wait for pipes that touch their bytes (local_order.h). The core
   // must be idle.
   virtual void set_order(bool on) = 0;
-  // Who is told of hazards, where they are looked for; null: they are thrown. From the next block on.
+  // Hears of hazards, where they are looked for; null: they are thrown. From the next block on.
   virtual void set_hazard_listener(HazardListener* listener) = 0;
-  // Of the block, while they are ordered; null otherwise.
+  // The waits of the block, while its accesses are ordered; null otherwise.
   virtual const OrderWaits* order_waits() const = 0;
   // Before a scalar access to the local buffer: answered as issue(), at once when it is not ordered.
   virtual IssueAnswer scalar_access(const LocalRange& bytes, std::uint64_t pc, std::int64_t cycle) = 0;
@@ -100,7 +100,6 @@ class CorePipes {
   // For the detection of hangs.
   virtual Standstill standstill() const = 0;
   // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
-  static constexpr std::size_t kEngines = 3;
   struct Places {
     const void* pipes = nullptr;
     std::size_t bytes = 0;  // of the pipes' state

@@ -218,12 +218,6 @@ std::uint64_t LocalBuffer::digest(const Pages& pages) const {
   return sum;
 }
 
-void LocalBuffer::reset_tags() {
-  std::fill(payload_.begin(), payload_.end(), 0);
-  parts_.clear();
-  tagged_ = false;
-}
-
 std::uint32_t LocalBuffer::pages() const {
   return static_cast<std::uint32_t>(
       std::count_if(pages_.begin(), pages_.end(), [](const PageOwner& page) { return bool{page}; }));

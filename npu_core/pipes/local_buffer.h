@@ -57,7 +57,7 @@ class LocalBuffer {
     if (siblings_ != nullptr && page != (end - bytes) / kPageBytes && pages_[page - 1]) share(page - 1);
   }
 
-  // Which pages have been written, for whoever looks for loops that change nothing.
+  // Which pages have been written: for the search for loops that change nothing.
   using Pages = std::array<std::uint64_t, 6>;       // bit k: page k of the UBuffer
   void note_writes(Pages* into) { noted_ = into; }  // null: no more
   std::uint64_t digest(const Pages& pages) const;   // of what they hold
@@ -83,7 +83,7 @@ class LocalBuffer {
   // Repeats a word over a range of whole 32 B blocks.
   void fill(std::uint32_t offset, std::uint32_t bytes, std::uint32_t word);
 
-  // True once any block has been tagged since reset_tags(): in payload mode `full` it stays false.
+  // True once any block has been tagged: in payload mode `full` it stays false.
   bool tagged() const { return tagged_; }
   // Whether any byte of [offset, offset + bytes) is payload. bytes > 0.
   bool payload(std::uint32_t offset, std::uint32_t bytes) const {
@@ -100,7 +100,6 @@ class LocalBuffer {
   sim::TagMask tags(std::uint32_t offset, std::uint32_t bytes) const;
   // Adds tags of 32 B pieces counted from `offset` to the blocks they fall on.
   void add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMask tags);
-  void reset_tags();
 
   // Pages that hold bytes; those of them that a sibling has too.
   std::uint32_t pages() const;

@@ -40,7 +40,7 @@ struct MteTiming {
   std::int64_t interval_ps = 0;
   std::int64_t window_bytes = 0;
   std::uint32_t remote_window = 0;
-  std::int64_t sector_ps = 0;  // a request takes at least so much for each 128 B that it touches
+  std::int64_t sector_ps = 0;  // least time of a request for each 128 B that it touches
   bool merges = false;         // hw::Mte::remote_partial_write
 };
 

@@ -195,7 +195,7 @@ class PipeAutomaton : public PipeObserver {
     if (!parked_) own().advance(scalar_, cycle, kPipeS);
     parked_ = false;
   }
-  // Of a pipe that copies; nullptr for others.
+  // The engine of a pipe that copies; nullptr for others.
   Engine* engine(int pipe) {
     const std::int8_t n = engine_of_[static_cast<std::size_t>(pipe)];
     return n < 0 ? nullptr : &engine_[static_cast<std::size_t>(n)];

@@ -1,9 +1,15 @@
 // A pipe instruction on its way from the scalar unit to the pipes (firmware/abi/isa.h gives the operands).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cm384::npu {
+
+// Engines of a core that move data, in the order of their events: MTE2, MTE3 and, of a cube core alone, the
+// fixpipe.
+inline constexpr std::size_t kEngines = 3;
+inline constexpr std::uint8_t kFixEngine = 2;
 
 struct PipeInstruction {
   std::uint64_t a = 0, b = 0, c = 0;   // rs1, rs2, rs3

@@ -66,7 +66,7 @@ class PipeSet : public CorePipes {
   bool can_watch(const PipeInstruction& copy) const;
   // Nothing is under way.
   bool settled();
-  // Of the state that instructions leave behind in the pipes.
+  // A digest of the state that instructions leave behind in the pipes.
   std::uint64_t digest() const;
   // The copy begins a turn of such a loop; what it reads is watched from here on.
   void begin_poll_turn(const PipeInstruction& copy, std::int64_t cycle);
@@ -81,7 +81,7 @@ class PipeSet : public CorePipes {
   void handle(std::uint32_t what, std::uint64_t argument, Time now) final;
   void completed(const sim::Completion& completion, Time now) final;
   void advance(std::uint32_t which);
-  void leave(int pipe, std::int64_t cycle);
+  void retire(int pipe, std::int64_t cycle);
 
   // pipe_set_report.cpp
   void add_observer(PipeObserver& observer) final { observers.push_back(&observer); }
@@ -135,7 +135,7 @@ class PipeSet : public CorePipes {
   void add_engine(int pipe, MteEngine& made, std::uint32_t event);
   // Whether an instruction of a pipe with an engine is a copy; what is not is start_work's.
   virtual bool copies(const PipeInstruction& /*in*/) const { return true; }
-  // Work that needs no engine: the unit computes its time stamps and performs it; calls leave().
+  // Work that needs no engine: the unit computes its time stamps and performs it; calls retire().
   virtual void start_work(int pipe, QueuedInstruction& entry) = 0;
   // The copy an instruction of a pipe with an engine makes, checked; its hazards reported.
   virtual MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) = 0;
@@ -175,7 +175,7 @@ class PipeSet : public CorePipes {
   int flag_source(std::uint32_t number) const { return static_cast<int>(number / 8) / pipes; }
   int flag_destination(std::uint32_t number) const { return static_cast<int>(number / 8) % pipes; }
   std::string flag_text(std::uint32_t number) const;
-  // Of a flag with more than one set: the second oldest.
+  // The second oldest set of a flag that has several.
   std::vector<LaterSet>::iterator second_set(std::uint32_t number);
   void set_flag(std::uint32_t number, std::int64_t cycle);
   void consume_flag(std::uint32_t number);

@@ -17,7 +17,7 @@ void PipeSet::advance(std::uint32_t which) {
   if (parked_on != ParkedOn::nothing) wake_if_possible();
 }
 
-void PipeSet::leave(int pipe, std::int64_t cycle) {
+void PipeSet::retire(int pipe, std::int64_t cycle) {
   queue[pipe].pop(cycle);
 }
 
@@ -55,17 +55,17 @@ void PipeSet::run_work(int pipe) {
       for (PipeObserver* o : observers) o->flag_set(pipe, flag_number(in), complete);
       set_flag(flag_number(in), complete);
       q.ready = start + 1;
-      leave(pipe, start);
+      retire(pipe, start);
     } else if (in.operation == CM384_CROSS_CORE_SET) {
       step(PipeStep::Kind::cross_set, pipe, entry, q.ready, start, start + 1, start);
       fire_cross_core(pipe, in.a, complete);
       q.ready = start + 1;
-      leave(pipe, start);
+      retire(pipe, start);
     } else {  // barrier
       if (hazards) hazards->barrier(pipe);
       step(PipeStep::Kind::barrier, pipe, entry, q.ready, start, complete, complete - 1);
       q.ready = complete;
-      leave(pipe, complete - 1);
+      retire(pipe, complete - 1);
     }
   }
 }
@@ -94,7 +94,7 @@ bool PipeSet::wait_flag(int pipe, const QueuedInstruction& entry) {
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, q.ready - std::max(start + 1, idle_from)));
   }
   consume_flag(number);
-  leave(pipe, q.ready - 1);
+  retire(pipe, q.ready - 1);
   return true;
 }
 
@@ -142,7 +142,7 @@ void PipeSet::run_copies(int pipe) {
         hazards->started(pipe);
         hazards->barrier(pipe);
       }
-      leave(pipe, q.ready - 1);
+      retire(pipe, q.ready - 1);
       continue;
     }
     if (hazards) hazards->started(pipe);
@@ -152,7 +152,7 @@ void PipeSet::run_copies(int pipe) {
          start);
     e.mark(set ? kSetFlag : kCrossSet, set ? flag_number(in) : in.a, in.pc, start + 1);
     q.ready = start + 1;
-    leave(pipe, start);
+    retire(pipe, start);
   }
 }
 
@@ -174,7 +174,7 @@ void PipeSet::start_copy(int pipe, const QueuedInstruction& entry) {
   step(PipeStep::Kind::copy, pipe, entry, q.ready, eligible, first, left, &copy);
   q.ready = eligible + 1;
   if (order) order->left(pipe, touched(pipe, entry), LocalOrder::kUnknown, entry.cycle);
-  leave(pipe, left);
+  retire(pipe, left);
   e.start(copy, clock.start(first));
   if (order) e.mark(kOrdered, 0, copy.pc, 0);
 }

@@ -29,7 +29,7 @@ struct BlockPlayer::Play {
 
 BlockPlayer::BlockPlayer(Die& die, std::uint32_t unit) : die_(die), unit_(unit) {
   const DieParameters& p = die.parameters();
-  const auto timings = [&](MteTiming(&of)[Recording::kEngines], const hw::Mte& mte) {
+  const auto timings = [&](MteTiming(&of)[kEngines], const hw::Mte& mte) {
     of[0] = mte_timing(die.clock(), mte.read_instruction_overhead, mte.read_request_interval,
                        mte.local_read_window, mte.remote_reads);
     of[1] = mte_timing(die.clock(), mte.write_instruction_overhead, mte.write_request_interval,
@@ -54,15 +54,15 @@ void BlockPlayer::start_block(const BlockStart& block) {
     play->what = block.played;
     const Recording& r = play->recording();
     play->cores.resize(r.blocks);
-    play->lanes.resize(r.blocks * Recording::kEngines);
+    play->lanes.resize(r.blocks * kEngines);
     play->ready.resize(r.steps.size());
     play->waits = r.waits;
     play->left = r.steps.size();
   }
   const Recording& r = play->recording();
   play->cores[block.index] = block.core;
-  for (std::size_t engine = 0; engine < Recording::kEngines; ++engine) {
-    const std::size_t index = block.index * Recording::kEngines + engine;
+  for (std::size_t engine = 0; engine < kEngines; ++engine) {
+    const std::size_t index = block.index * kEngines + engine;
     Lane& lane = play->lanes[index];
     lane.timing = &timing_[die_.cluster().is_cube(block.core) ? 1 : 0][engine];
     lane.core = block.core;
@@ -112,7 +112,7 @@ void BlockPlayer::resolved(Play& play, std::uint32_t number) {
     case Recording::Step::Kind::transfer:
       break;
   }
-  const std::size_t index = step.block * Recording::kEngines + step.engine;
+  const std::size_t index = step.block * kEngines + step.engine;
   Lane& lane = play.lanes[index];
   if (lane.busy || lane.armed || *lane.next != number) return;
   start(play, lane, number);

@@ -15,6 +15,7 @@
 #include "base/engine/event_queue.h"
 #include "npu_core/devices/scheduler/task_scheduler.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "npu_core/pipes/request_window.h"
 #include "npu_core/replay/recording.h"
 
@@ -64,7 +65,7 @@ class BlockPlayer {
 
   Die& die_;
   std::uint32_t unit_;
-  MteTiming timing_[2][Recording::kEngines];              // of vector and cube cores
+  MteTiming timing_[2][kEngines];                         // of vector and cube cores
   std::map<std::uint32_t, std::unique_ptr<Play>> plays_;  // by launch
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "npu_core/pipes/pipe_instruction.h"
+
 namespace cm384::npu {
 
 Recording Recording::of(std::size_t blocks, std::vector<Step> steps, std::vector<Wait> waits) {

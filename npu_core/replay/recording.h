@@ -14,7 +14,6 @@
 namespace cm384::npu {
 
 struct Recording {
-  static constexpr std::size_t kEngines = 3;         // of a core, as their events count
   static constexpr std::uint16_t kPrivate = 0xffff;  // region: the core's private memory
   static constexpr std::uint16_t kImage = 0xfffe;    // the instructions that all cores share
 
@@ -65,7 +64,7 @@ struct Recording {
   // Steps in the order in which they began, and waits of all of them. A step that waits for nothing follows
   // the begin of its block, as it did.
   static Recording of(std::size_t blocks, std::vector<Step> steps, std::vector<Wait> waits);
-  // A launch whose blocks do nothing for so long.
+  // A launch whose blocks idle for `length`.
   static Recording idle(std::size_t blocks, Time length);
 };
 

@@ -36,7 +36,7 @@ class ElfImage {
   // Reads and checks the file. Throws InputError (one line, names the file) when it is missing, truncated, no
   // ELF, not RV64 little endian ET_EXEC, or lies outside the private memory.
   static std::shared_ptr<const ElfImage> read(const std::string& path);
-  // The same of an image in memory; `name` stands for the path.
+  // Reads an image in memory; `name` stands for the path.
   static std::shared_ptr<const ElfImage> from_memory(std::span<const std::byte> bytes,
                                                      const std::string& name);
 

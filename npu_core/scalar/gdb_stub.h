@@ -36,7 +36,7 @@ class GdbStub {
   void faulted(ScalarCore& core, std::string_view report);
 
  private:
-  // Bytes whose change stops the core, whoever wrote them.
+  // Bytes whose change stops the core, no matter who writes them.
   struct Watch {
     std::uint64_t address;
     std::vector<std::byte> bytes;

@@ -14,7 +14,6 @@ struct MachineState {
   std::uint64_t mtval = 0;
   std::uint64_t mscratch = 0;
   std::uint64_t medeleg = 0;
-  std::uint64_t mideleg = 0;
   std::uint64_t mie = 0;
   std::uint64_t stvec = 0;
   std::uint64_t reservation = ~std::uint64_t{0};  // LR/SC: the reserved 64 B, as address / 64

@@ -199,7 +199,7 @@ class ScalarCore {
   Access pipe(const Operation& op);
   Access host_call(const Operation& op);
   void trap(std::uint32_t cause, std::uint64_t value);
-  // Of a fault: "" or that the stack pointer does not point to the stack any more.
+  // For a fault: "", or that the stack pointer has left the stack.
   std::string stack_fault() const;
   bool stack_in_program() const {
     return program_->has_stack() &&

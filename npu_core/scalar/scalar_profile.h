@@ -99,7 +99,7 @@ class ScalarProfile {
   // Number of the program's table.
   std::size_t current() const { return current_; }
 
-  // A block has run to its end, and the way on cost so much.
+  // A block has run to its end, and the branch behind it cost `edge_cost`.
   void ran(const Block& block, std::int64_t edge_cost) {
     const auto edge_cycles = static_cast<std::uint64_t>(edge_cost);
     total_.instructions += block.instructions;
@@ -108,7 +108,7 @@ class ScalarProfile {
     ++ran.times;
     ran.edge_cycles += edge_cycles;
   }
-  // Of a block that was left early: its operations before number `end`.
+  // A block was left early: its operations before number `end` have run.
   void ran_part(const Block& block, std::uint32_t end);
   void issued(std::uint64_t pc) {
     ++total_.instructions;
@@ -120,9 +120,9 @@ class ScalarProfile {
     total_.stalls[reason] += static_cast<std::uint64_t>(cycles);
     at(pc).stalls[reason] += static_cast<std::uint64_t>(cycles);
   }
-  // Of the access in hand, so much was a wait for the pipes; it is part of what slow() is told.
+  // So many cycles of the current access were a wait for the pipes; slow() gets them with the rest.
   void ordered(std::int64_t cycles) { ordered_ += cycles; }
-  // An instruction took so much longer than a block knows.
+  // An instruction took `cycles` longer than its block knows.
   void slow(std::uint64_t pc, ScalarStall why, std::int64_t cycles) {
     const std::int64_t ordered = std::exchange(ordered_, 0);
     stalled(pc, ScalarStall::order, ordered);

@@ -132,7 +132,7 @@ void Aiv::start_work(int pipe, QueuedInstruction& entry) {
   statistics_.vector_repeats += v.repeats;
   statistics_.vector_busy_cycles += static_cast<std::uint64_t>(cycles);
   statistics_.bank_conflict_cycles += static_cast<std::uint64_t>(conflicts);
-  leave(pipe, start);
+  retire(pipe, start);
 }
 
 MteCopy Aiv::prepare_copy(int pipe, const QueuedInstruction& entry) {

@@ -7,7 +7,6 @@
 namespace cm384::npu {
 
 inline constexpr std::uint32_t kUBufferBytes = CM384_UBUFFER_BYTES;
-inline constexpr std::uint32_t kUBufferBlocks = kUBufferBytes / sim::kBlockBytes;
 
 class UBuffer : public LocalBuffer {
  public:

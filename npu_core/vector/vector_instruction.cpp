@@ -37,6 +37,10 @@ constexpr OperationRow kReduce[] = {
     {select, kAnyType, 2},     {gather_mask, kAnyType, 1}, {broadcast, kAnyType, 1},
     {gather, kAnyType, 1},     {select, kAnyType, 1},      {group_add, kAnyType, 1},
     {sort, kFloats, 1},        {merge, kFloats, 1},        {transpose, kF16 | kS16, 1}};
+// Bytes of an element on the source and on the destination side of a conversion (cm384_convert).
+struct ConvertSizes {
+  std::uint32_t source, destination;
+};
 constexpr ConvertSizes kConvert[] = {{2, 4}, {4, 2}, {2, 4}, {4, 2}, {4, 4}, {4, 4}, {4, 2}, {2, 1},
                                      {1, 2}, {4, 4}, {2, 4}, {4, 2}, {2, 4}, {2, 1}, {1, 2}, {4, 2},
                                      {2, 2}, {2, 2}, {2, 4}, {4, 8}, {8, 4}, {4, 8}, {8, 4}, {2, 4}};
@@ -173,10 +177,6 @@ void decode_merge(VectorInstruction& v, const PipeInstruction& in) {
 }
 
 }  // namespace
-
-ConvertSizes convert_sizes(std::uint8_t operation) {
-  return kConvert[operation];
-}
 
 std::uint32_t convert_elements(std::uint8_t operation) {
   return std::max(kConvert[operation].source, kConvert[operation].destination) == 8 ? 32 : 64;

@@ -132,12 +132,7 @@ struct VectorInstruction {
 VectorInstruction decode_vector(const PipeInstruction& instruction, std::uint64_t mask_low,
                                 std::uint64_t mask_high);
 
-// Bytes of an element on the source and on the destination side of a conversion (cm384_convert).
-struct ConvertSizes {
-  std::uint32_t source, destination;
-};
-ConvertSizes convert_sizes(std::uint8_t operation);
-// Elements of a repeat: 64, or 32 where one side has 8 B.
+// Elements of a repeat of a conversion (cm384_convert): 64, or 32 where one side has 8 B.
 std::uint32_t convert_elements(std::uint8_t operation);
 
 }  // namespace cm384::npu

@@ -120,7 +120,7 @@ void HostThread::next() {
 // A call is done with, and still stands in front: what is called meanwhile comes behind it. Functions are not
 // written down, only the calls that they make.
 void HostThread::done(const HostCall& call, Time begin, Time end) {
-  if (worked_off) worked_off(call, begin, end);
+  if (call_done) call_done(call, begin, end);
   npu::DieTracer* const tracer = die_.transactions().tracer();
   if (tracer == nullptr || call.kind == HostCall::Kind::function || call.kind == HostCall::Kind::unfold)
     return;

@@ -68,7 +68,7 @@ class HostThread final : public supernode::Driver {
   bool idle() const { return calls_.empty() && !armed_; }
   // Told of every call as it is worked off, with when it began and when the thread may go on; a wait begins
   // when it is over.
-  std::function<void(const HostCall& call, Time begin, Time end)> worked_off;
+  std::function<void(const HostCall& call, Time begin, Time end)> call_done;
   // Makes this thread count those that come to `barrier`.
   void count(const std::shared_ptr<HostBarrier>& barrier);
   // Number of a new task, for a call that submits.

@@ -14,14 +14,14 @@ namespace cm384::host {
 
 LaunchRecorder::LaunchRecorder(supernode::Supernode& machine)
     : machine_(machine),
-      player_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
+      reader_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
               npu::cube_shape(machine.parameters().cube_core), *this) {
   machine.keep_log(*this);
 }
 
 npu::TraceLog::Chunk LaunchRecorder::exchange(Chunk full, std::size_t words) {
   if (!full) return std::make_unique<std::uint64_t[]>(kChunkWords);
-  player_.play({full.get(), words});
+  reader_.read({full.get(), words});
   return full;
 }
 
@@ -68,8 +68,8 @@ void LaunchRecorder::joined(const npu::JoinedAt& j) {
   add(j.id, step, j.dependencies);
 }
 
-npu::Recording LaunchRecorder::take(int die_number, const npu::LaunchRequest& request,
-                                    std::span<const DeviceMemory::Region> memory) {
+npu::Recording LaunchRecorder::recording_of(int die_number, const npu::LaunchRequest& request,
+                                            std::span<const DeviceMemory::Region> memory) {
   turn();
   npu::Die& die = machine_.die(die_number);
   const std::vector<std::uint16_t> cores = die.cluster().prepare(request);

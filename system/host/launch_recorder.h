@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "npu_core/causality/trace_player.h"
+#include "npu_core/causality/trace_log_reader.h"
 #include "npu_core/replay/recording.h"
 #include "system/host/device_memory.h"
 #include "system/machine/supernode.h"
@@ -18,8 +18,8 @@ class LaunchRecorder final : private npu::CausalityListener, private npu::TraceL
 
   // The launch of `request` on `die`, which was given alone and has ended; what was recorded is forgotten.
   // `memory`: the operator's. Throws InputError where it reaches memory outside of that.
-  npu::Recording take(int die, const npu::LaunchRequest& request,
-                      std::span<const DeviceMemory::Region> memory);
+  npu::Recording recording_of(int die, const npu::LaunchRequest& request,
+                              std::span<const DeviceMemory::Region> memory);
 
  private:
   using Step = npu::Recording::Step;
@@ -32,7 +32,7 @@ class LaunchRecorder final : private npu::CausalityListener, private npu::TraceL
   void add(sim::TransactionId id, const Step& step, std::span<const npu::Dependency> dependencies);
 
   supernode::Supernode& machine_;
-  npu::TracePlayer player_;
+  npu::TraceLogReader reader_;
   sim::TransactionId first_ = 0;         // id of the first step
   std::vector<std::uint32_t> steps_of_;  // 1 + step, by id since the first
   std::vector<Step> steps_;              // regions and blocks are not known yet: global addresses, cores

@@ -12,8 +12,8 @@ std::uint64_t aligned(std::uint64_t at, std::uint64_t alignment) {
 
 }  // namespace
 
-std::optional<std::uint64_t> MemoryRanges::take(std::uint64_t bytes, std::uint64_t alignment,
-                                                std::uint64_t capacity) {
+std::optional<std::uint64_t> MemoryRanges::allocate(std::uint64_t bytes, std::uint64_t alignment,
+                                                    std::uint64_t capacity) {
   bytes = std::max<std::uint64_t>(bytes, 1);
   for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
     const std::uint64_t room = hole->second;
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> MemoryRanges::take(std::uint64_t bytes, std::uint64
   return start;
 }
 
-std::optional<MemoryRanges::Range> MemoryRanges::give_back(std::uint64_t begin) {
+std::optional<MemoryRanges::Range> MemoryRanges::release(std::uint64_t begin) {
   const auto found = taken_.find(begin);
   if (found == taken_.end()) return {};
   const Range range{begin, found->second.bytes};

@@ -16,10 +16,10 @@ class MemoryRanges {
 
   // Where `bytes` (0 counts as 1) begin, a multiple of `alignment` (a power of two); nothing where `capacity`
   // has no room.
-  std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t capacity);
-  // The range that take() gave at `begin` is free again, with what lay before it for its alignment. Returns
-  // it; nothing where none begins there.
-  std::optional<Range> give_back(std::uint64_t begin);
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t capacity);
+  // The range that allocate() gave at `begin` is free again, with what lay before it for its alignment.
+  // Returns it; nothing where none begins there.
+  std::optional<Range> release(std::uint64_t begin);
   // Whether all of [begin, begin + bytes) is given out.
   bool holds(std::uint64_t begin, std::uint64_t bytes) const;
   // Given out, with what alignment costs.

@@ -10,6 +10,7 @@
 #include "base/text/content_hash.h"
 #include "base/text/error.h"
 #include "base/text/input_file.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::host {
 namespace {
@@ -59,7 +60,7 @@ void check(const std::vector<Step>& steps, const std::vector<PackedWait>& waits,
   for (const Step& s : steps) {
     const bool moves = s.kind == Step::Kind::transfer || s.kind == Step::Kind::fill;
     if (s.kind > Step::Kind::transfer || s.operation > Step::Operation::add || s.block >= blocks ||
-        s.engine >= Recording::kEngines || (moves && (s.burst_bytes == 0 || s.bursts == 0)))
+        s.engine >= npu::kEngines || (moves && (s.burst_bytes == 0 || s.bursts == 0)))
       throw InputError("a step that does not exist");
     if (s.kind == Step::Kind::begin) {
       if (begun[s.block]) throw InputError("a block that begins twice");

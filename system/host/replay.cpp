@@ -294,13 +294,13 @@ void Replay::notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters) 
       later = true;
       return false;
     }
-    let_go_on(w.number, {number, w.kind, w.delay});
+    release_waiter(w.number, {number, w.kind, w.delay});
     return true;
   });
   if (later) acting.later.push_back(number);
 }
 
-void Replay::let_go_on(std::uint64_t number, const TrafficDependency& on) {
+void Replay::release_waiter(std::uint64_t number, const TrafficDependency& on) {
   Entry& e = entry(number);
   release(on, e);
   if (joins(e.record)) --waits_on(e, where_told(on));

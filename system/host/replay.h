@@ -188,9 +188,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   int where_told(const traces::TrafficDependency& on) const;
   static std::uint32_t& waits_on(Entry& joint, int die);
   void own_if_on_one_die(std::uint64_t number);
-  void let_go_on(std::uint64_t number, const traces::TrafficDependency& on);
+  void release_waiter(std::uint64_t number, const traces::TrafficDependency& on);
   void between_windows(Time reached);
-  void share_out(std::uint64_t number);
+  void split_over_cores(std::uint64_t number);
   std::vector<Lane>& lanes_of(int die);
   void post(int die, Time at, std::uint32_t what, std::uint64_t argument);
   void arm(int die, std::size_t lane);
@@ -216,9 +216,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void make_stream(const traces::TrafficRecord& record);
   void register_kernel(const traces::TrafficRecord& record);
   cm384_task task_of(std::uint64_t number, const traces::TrafficRecord& record, std::uint64_t stream) const;
-  void give(std::uint64_t number);
+  void submit_given(std::uint64_t number);
   void make_call(std::uint64_t number);
-  void worked_off(int die, const HostCall& call, Time begin, Time end);
+  void call_done(int die, const HostCall& call, Time begin, Time end);
   void end_block(std::uint64_t number);
   void run_block(int die, const npu::BlockStart& block) override;
   sim::TransactionId copy_begins(int die, std::uint32_t stream) override;

@@ -19,7 +19,7 @@ using Kind = traces::TrafficDependency::Kind;
 
 namespace {
 
-using EnginePipes = std::array<int, kReplayEngines>;
+using EnginePipes = std::array<int, npu::kEngines>;
 constexpr EnginePipes kVectorPipes{npu::kPipeMte2, npu::kPipeMte3, 0};
 constexpr EnginePipes kCubePipes{npu::kCubeMte2, npu::kCubeMte3, npu::kCubeFix};
 
@@ -66,8 +66,8 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     if (!by_own_models()) continue;
     machine.die(number).transactions().stand_in(*this);
     auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
-    host->worked_off = [this, number](const HostCall& call, Time begin, Time end) {
-      worked_off(number, call, begin, end);
+    host->call_done = [this, number](const HostCall& call, Time begin, Time end) {
+      call_done(number, call, begin, end);
     };
   }
   ++machine.unfinished();
@@ -113,7 +113,7 @@ std::vector<Replay::Lane>& Replay::lanes_of(int number) {
   auto& lanes = lanes_[static_cast<std::size_t>(number)];
   if (!lanes.empty()) return lanes;
   npu::Die& die = machine_.die(number);
-  lanes.resize(static_cast<std::size_t>(die.cluster().size()) * kReplayEngines);
+  lanes.resize(static_cast<std::size_t>(die.cluster().size()) * npu::kEngines);
   for (int core = 0; core < die.cluster().size(); ++core) {
     const bool cube = die.cluster().is_cube(static_cast<std::uint16_t>(core));
     observers_.push_back(
@@ -126,7 +126,7 @@ std::vector<Replay::Lane>& Replay::lanes_of(int number) {
 }
 
 // Cuts a transfer into pieces for the cores of its die, in turn, which move them turn by turn.
-void Replay::share_out(std::uint64_t number) {
+void Replay::split_over_cores(std::uint64_t number) {
   Entry& e = entry(number);
   const int die = e.record.source.number;
   const std::uint64_t bytes = e.record.bytes;
@@ -175,11 +175,11 @@ void Replay::handle(int die, const sim::Event& event) {
     case kCopy:
       return start_copy(event.argument, die);
     case kGiven:
-      return give(event.argument);
+      return submit_given(event.argument);
     case kBlockEnds:
       return end_block(event.argument);
     case kShare:
-      return share_out(event.argument);
+      return split_over_cores(event.argument);
     case kTurn: {
       const int queue = entry(event.argument).record.lane;
       dies_[static_cast<std::size_t>(die)].turns[queue].ready.emplace(event.at, event.argument);
@@ -290,10 +290,10 @@ void Replay::start_next(int die, std::size_t index) {
     }
   }
   l.current = piece.number + 1;
-  const auto core = static_cast<int>(index / kReplayEngines);
+  const auto core = static_cast<int>(index / npu::kEngines);
   npu::Die& of = machine_.die(die);
   const auto& pipes = of.cluster().is_cube(static_cast<std::uint16_t>(core)) ? kCubePipes : kVectorPipes;
-  of.cluster().core(core).pipes().copy(pipes[index % kReplayEngines], copy, e.ready);
+  of.cluster().core(core).pipes().copy(pipes[index % npu::kEngines], copy, e.ready);
 }
 
 // The last request of what a pipe has in hand has left.

@@ -7,12 +7,11 @@
 
 #include "base/engine/transaction.h"
 #include "npu_core/die/launch.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "traces/traffic.h"
 
 namespace cm384::host {
 
-// Of a core, in the order of their events; a vector core lacks the third, the fixpipe.
-inline constexpr std::size_t kReplayEngines = 3;
 // Transaction ids of a replay hold 1 + the record's number.
 inline constexpr std::uint64_t kReplayNumber = (std::uint64_t{1} << 48) - 1;
 
@@ -36,7 +35,7 @@ inline std::size_t engine_of(const traces::TrafficRecord& r) {
 }
 
 inline std::size_t lane_index(int core, std::size_t engine) {
-  return static_cast<std::size_t>(core) * kReplayEngines + engine;
+  return static_cast<std::size_t>(core) * npu::kEngines + engine;
 }
 
 // Cores of its die share it.

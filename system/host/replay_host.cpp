@@ -148,7 +148,7 @@ cm384_task Replay::task_of(std::uint64_t number, const TrafficRecord& r, std::ui
   return task;
 }
 
-void Replay::give(std::uint64_t number) {
+void Replay::submit_given(std::uint64_t number) {
   Entry& e = entry(number);
   const TrafficRecord& r = e.record;
   npu::Die& die = machine_.die(r.source.number);
@@ -193,7 +193,7 @@ void Replay::make_call(std::uint64_t number) {
   host.call(std::move(call), reached_);
 }
 
-void Replay::worked_off(int die, const HostCall& call, Time begin, Time end) {
+void Replay::call_done(int die, const HostCall& call, Time begin, Time end) {
   acting_.mine().die = die;
   const std::uint64_t number = call.record - 1;
   entry(number).begun = begin;

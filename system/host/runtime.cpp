@@ -12,11 +12,11 @@
 namespace cm384::host {
 namespace {
 
-std::uint64_t take(std::vector<MemoryRanges>& given, int unit, std::uint64_t bytes, std::uint64_t alignment,
-                   std::uint64_t capacity, const char* what) {
+std::uint64_t allocate_in(std::vector<MemoryRanges>& given, int unit, std::uint64_t bytes,
+                          std::uint64_t alignment, std::uint64_t capacity, const char* what) {
   if (given.size() <= static_cast<std::size_t>(unit)) given.resize(static_cast<std::size_t>(unit) + 1);
   MemoryRanges& ranges = given[static_cast<std::size_t>(unit)];
-  if (const auto start = ranges.take(bytes, alignment, capacity)) return *start;
+  if (const auto start = ranges.allocate(bytes, alignment, capacity)) return *start;
   throw InputError(fmt::format("memory of {} {} is full: {} B asked for, {} B of {} B in use", what, unit,
                                bytes, ranges.used(), capacity));
 }
@@ -48,20 +48,21 @@ HostThread& Runtime::host_of(int die) const {
 }
 
 std::uint64_t Runtime::allocate(int die, std::uint64_t bytes, std::uint64_t alignment) {
-  return cm384_gm_die(static_cast<std::uint64_t>(die),
-                      take(given_, die, bytes, alignment, machine_.accelerator(die).allocatable(), "die"));
+  return cm384_gm_die(
+      static_cast<std::uint64_t>(die),
+      allocate_in(given_, die, bytes, alignment, machine_.accelerator(die).allocatable(), "die"));
 }
 
 std::uint64_t Runtime::allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment) {
   return cm384_gm_cpu(static_cast<std::uint64_t>(socket),
-                      take(given_on_socket_, socket, bytes, alignment,
-                           machine_.socket_store(socket).capacity(), "CPU socket"));
+                      allocate_in(given_on_socket_, socket, bytes, alignment,
+                                  machine_.socket_store(socket).capacity(), "CPU socket"));
 }
 
 void Runtime::free(std::uint64_t address) {
   auto& given = cm384_gm_is_cpu(address) ? given_on_socket_ : given_;
   const auto unit = static_cast<std::size_t>(cm384_gm_unit(address));
-  const auto range = unit < given.size() ? given[unit].give_back(cm384_gm_offset(address)) : std::nullopt;
+  const auto range = unit < given.size() ? given[unit].release(cm384_gm_offset(address)) : std::nullopt;
   if (!range) throw InputError(fmt::format("free: {:#x} was not allocated", address));
   store_of(address).forget(range->begin, range->bytes);
 }

@@ -98,8 +98,8 @@ Faults::~Faults() {
   }
 }
 
-void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
-                 const FaultRequest& request) {
+void Faults::attach_to_link(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
+                            const FaultRequest& request) {
   for (const Attached& a : attached_) {
     if (a.plane == plane && a.ports == ports && a.link == link)
       throw InputError("--fault: one link is named twice");
@@ -127,7 +127,7 @@ void Faults::attach(const FaultRequest& request) {
   for (const LinkName::End& part : request.links.parts) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
-  if (request.down) return take_out(request.links, request.at);
+  if (request.down) return schedule_outage(request.links, request.at);
   bool found = false;
   for (int p = 0; p < planes; ++p) {
     ub::SubPlane& plane = machine_.plane(p);
@@ -142,10 +142,10 @@ void Faults::attach(const FaultRequest& request) {
         continue;
       }
       const std::uint64_t place = static_cast<std::uint64_t>(p) << 40 | link;
-      put(&plane, nullptr, link, place, request);
+      attach_to_link(&plane, nullptr, link, place, request);
       if (l.peer != ub::Network::kNoLink || !machine_.takes_part(l.endpoint)) continue;
-      put(nullptr, &machine_.controller(l.endpoint).ports(), static_cast<unsigned>(p),
-          place | std::uint64_t{1} << 39, request);
+      attach_to_link(nullptr, &machine_.controller(l.endpoint).ports(), static_cast<unsigned>(p),
+                     place | std::uint64_t{1} << 39, request);
     }
   }
   if (!found) throw InputError("--fault: there is no such link");
@@ -153,7 +153,7 @@ void Faults::attach(const FaultRequest& request) {
 
 // One chip: the chip. One die or socket: its links. Several parts: the links that touch them all. A sub-plane
 // alone: all its chips.
-void Faults::take_out(const LinkSelection& parts, Time at) {
+void Faults::schedule_outage(const LinkSelection& parts, Time at) {
   if (parts.plane < 0 && parts.parts.empty()) throw InputError("--fault: all cannot be down");
   bool found = false;
   for (int p = 0; p < machine_.parameters().topology.sub_planes; ++p) {
@@ -190,7 +190,7 @@ void Faults::take_out(const LinkSelection& parts, Time at) {
   down_ = true;
 }
 
-void Faults::put_into_effect() {
+void Faults::apply_breaks() {
   const int planes = machine_.parameters().topology.sub_planes;
   std::vector<std::shared_ptr<const ub::Network>> tables;
   for (int p = 0; p < planes; ++p) tables.push_back(machine_.plane(p).shared_network());

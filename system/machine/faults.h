@@ -41,7 +41,7 @@ class Faults {
   void attach(const FaultRequest& request);
   // To be called after the last attach(): makes the tables of what goes out of order at a time. Throws
   // InputError where parts that are down leave two that take part without a way, then or from the start.
-  void put_into_effect();
+  void apply_breaks();
   // Transmissions damaged so far.
   std::uint64_t strikes() const;
 
@@ -52,10 +52,10 @@ class Faults {
     unsigned link = 0;
     std::unique_ptr<ub::RandomFault> fault;
   };
-  void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
-           const FaultRequest& request);
+  void attach_to_link(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
+                      const FaultRequest& request);
 
-  void take_out(const LinkSelection& parts, Time at);
+  void schedule_outage(const LinkSelection& parts, Time at);
   // `tables`: of all sub-planes, `from` a time on.
   void check_ways(const std::vector<std::shared_ptr<const ub::Network>>& tables, Time from) const;
 

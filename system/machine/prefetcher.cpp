@@ -1,5 +1,7 @@
 #include "system/machine/prefetcher.h"
 
+#include "npu_core/pipes/pipe_instruction.h"
+
 namespace cm384::supernode {
 
 // Each loop follows pointers that the one before has asked for.
@@ -47,7 +49,7 @@ void Prefetcher::activate(const Socketed& die, std::uint32_t core, std::uint32_t
     active_.push_back({die.die, core, part});
   };
   add(kCore);
-  if (what < npu::CorePipes::kEngines) add(what);
+  if (what < npu::kEngines) add(what);
 }
 
 }  // namespace cm384::supernode

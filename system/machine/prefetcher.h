@@ -12,6 +12,7 @@
 #include "base/engine/event_queue.h"
 #include "base/text/units.h"
 #include "npu_core/die/die.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::supernode {
@@ -39,7 +40,7 @@ class Prefetcher {
     std::uint32_t core;
     std::uint32_t part;  // kCore, or an engine
   };
-  static constexpr std::uint32_t kCore = npu::CorePipes::kEngines;
+  static constexpr std::uint32_t kCore = npu::kEngines;
 
   void survey(const Socketed& die, Time end);
   // An event goes to the core, and to an engine of it if `what` is one.

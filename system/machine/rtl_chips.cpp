@@ -51,7 +51,7 @@ RtlChip parse_rtl_chip(std::string_view text) {
   return kind == "l1:" ? RtlChip{true, second, first, {}} : RtlChip{false, first, second, {}};
 }
 
-void RtlChips::put(Supernode& machine, const RtlChip& chip) {
+void RtlChips::install(Supernode& machine, const RtlChip& chip) {
   const hw::Machine& m = machine.parameters();
   if (chip.plane >= m.topology.sub_planes)
     throw InputError(

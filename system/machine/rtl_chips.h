@@ -27,7 +27,7 @@ RtlChip parse_rtl_chip(std::string_view text);
 class RtlChips {
  public:
   // Throws InputError for a chip that does not exist, one named twice, or where the RTL cannot be that chip.
-  void put(Supernode& machine, const RtlChip& chip);
+  void install(Supernode& machine, const RtlChip& chip);
   // Each chip's signals as an FST file, STEM.l1-3.2.fst for l1:3.2; before the machine's first packet. Throws
   // InputError where one cannot be written.
   void write_waves(const std::string& stem);

@@ -48,27 +48,27 @@ void Supernode::settle() {
   parts_->payloads.balance();
   if (!parts_->foreign.empty()) look_at_foreign();
   if (probes_.between_windows) probes_.between_windows(control.reached);
-  std::vector<Parts::Told> told;
-  parts_->told.each([&](std::vector<Parts::Told>& by_worker) {
-    std::move(by_worker.begin(), by_worker.end(), std::back_inserter(told));
+  std::vector<Parts::Deferred> calls;
+  parts_->deferred.each([&](std::vector<Parts::Deferred>& by_worker) {
+    std::move(by_worker.begin(), by_worker.end(), std::back_inserter(calls));
     by_worker.clear();
   });
-  if (told.empty()) return;
+  if (calls.empty()) return;
   // One thread runs packages in the order of the dies given, each of them for a window.
-  const auto place = [this](const Parts::Told& t) {
+  const auto place = [this](const Parts::Deferred& t) {
     return std::find_if(options_.dies.begin(), options_.dies.end(),
                         [&](int die) { return machine_.topology.in_one_package(die, t.die); });
   };
-  std::ranges::stable_sort(told, {}, place);
-  for (const Parts::Told& t : told) t.tell();
+  std::ranges::stable_sort(calls, {}, place);
+  for (const Parts::Deferred& one : calls) one.call();
 }
 
-template <class Tell>
-void Supernode::tell(int die, Tell&& tell) {
+template <class Call>
+void Supernode::call_in_order(int die, Call&& call) {
   if (parts_->runner.control().side_by_side) {
-    parts_->told.mine().push_back({die, std::forward<Tell>(tell)});
+    parts_->deferred.mine().push_back({die, std::forward<Call>(call)});
   } else {
-    tell();
+    call();
   }
 }
 
@@ -175,16 +175,16 @@ void Supernode::launch_finished(int die, const npu::LaunchRecord& record) {
   if (records.size() <= record.launch) records.resize(record.launch + std::size_t{1});
   records[record.launch] = record;
   --unfinished_;
-  if (probes_.launch_ended) tell(die, [this, die, record] { probes_.launch_ended(die, record); });
+  if (probes_.launch_ended) call_in_order(die, [this, die, record] { probes_.launch_ended(die, record); });
 }
 
 void Supernode::launch_started(int die, const npu::LaunchRecord& record) {
-  if (probes_.launch_begun) tell(die, [this, die, record] { probes_.launch_begun(die, record); });
+  if (probes_.launch_begun) call_in_order(die, [this, die, record] { probes_.launch_begun(die, record); });
 }
 
 void Supernode::task_finished(int die, const npu::TaskRecord& record) {
   for (Driver* driver : parts_->drivers[static_cast<std::size_t>(die)]) driver->task_finished(die, record);
-  if (probes_.task_ended) tell(die, [this, die, record] { probes_.task_ended(die, record); });
+  if (probes_.task_ended) call_in_order(die, [this, die, record] { probes_.task_ended(die, record); });
 }
 
 void Supernode::transaction_begun(const npu::TransactionBegun& transaction) {
@@ -228,7 +228,7 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
         {parts_->runner.control().reached, static_cast<std::size_t>(place), die, core, std::string(text)});
     return;
   }
-  tell(die, [this, die, core, printed = std::string(text)] {
+  call_in_order(die, [this, die, core, printed = std::string(text)] {
     if (options_.output) {
       options_.output(die, core, printed);
     } else {

@@ -207,10 +207,10 @@ class Supernode final : private npu::DieListener {
   // Between windows: takes together what workers have by themselves.
   void settle();
   void exchange_crossings();
-  // Calls `tell` now, or where modules run side by side, once they have run: then in the order in which one
+  // Calls `call` now, or where modules run side by side, once they have run: then in the order in which one
   // thread would have.
-  template <class Tell>
-  void tell(int die, Tell&& tell);
+  template <class Call>
+  void call_in_order(int die, Call&& call);
   void look_at_foreign();
   // Lets the machine run for so long, less when it stops by itself.
   void advance(Time length);

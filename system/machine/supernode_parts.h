@@ -80,11 +80,11 @@ struct Supernode::Parts {
   // Last progress of what runs on a worker.
   sim::PerWorker<Time> progress;
   // What is to be told to others of what happened on a die while modules ran side by side.
-  struct Told {
+  struct Deferred {
     int die = 0;
-    std::function<void()> tell;
+    std::function<void()> call;
   };
-  sim::PerWorker<std::vector<Told>> told;
+  sim::PerWorker<std::vector<Deferred>> deferred;
   std::vector<std::unique_ptr<LinkTap>> taps;
   std::unique_ptr<ub::Crossings> crossings;  // where all go into bytes and back
 };

@@ -38,7 +38,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   control.settle = [this] { settle(); };
   parts_->payloads.set_workers(workers());
   parts_->progress.set_workers(workers());
-  parts_->told.set_workers(workers());
+  parts_->deferred.set_workers(workers());
   parts_->printed.set_workers(workers());
   set_owners(packages_of(options_.dies, machine.topology), machine.topology);
 

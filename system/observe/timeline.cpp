@@ -7,6 +7,7 @@
 #include "base/text/json.h"
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/queue.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "npu_core/scalar/debug_info.h"
 #include "npu_core/scalar/elf_image.h"
 #include "system/observe/kernel_name.h"

@@ -4,6 +4,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "npu_core/causality/pipe_shapes.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::observe {
 namespace {
@@ -18,18 +19,6 @@ std::uint64_t sequence_of(sim::TransactionId id) {
   return id & ((std::uint64_t{1} << 48) - 1);
 }
 
-TrafficDependency::Kind kind_of(npu::DependencyKind kind) {
-  switch (kind) {
-    case npu::DependencyKind::arrival:
-      return TrafficDependency::Kind::arrival;
-    case npu::DependencyKind::issue:
-      return TrafficDependency::Kind::issue;
-    case npu::DependencyKind::completion:
-      break;
-  }
-  return TrafficDependency::Kind::completion;
-}
-
 }  // namespace
 
 TrafficRecorder::TrafficRecorder(supernode::Supernode& machine, traces::TrafficSink& sink)
@@ -37,9 +26,9 @@ TrafficRecorder::TrafficRecorder(supernode::Supernode& machine, traces::TrafficS
       sink_(sink),
       numbers_(static_cast<std::size_t>(machine.parameters().topology.dies())),
       pending_(1024),
-      player_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
+      reader_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
               npu::cube_shape(machine.parameters().cube_core), *this),
-      log_([this](std::span<const std::uint64_t> words) { player_.play(words); }) {
+      log_([this](std::span<const std::uint64_t> words) { reader_.read(words); }) {
   machine.keep_log(log_);
 }
 
@@ -86,7 +75,7 @@ void TrafficRecorder::add(TrafficRecord& record, std::span<const npu::Dependency
                           std::uint64_t number) {
   for (const npu::Dependency& d : dependencies) {
     std::uint64_t on = 0;
-    if (number_of(d.on, on) && on < number) record.dependencies.push_back({on, kind_of(d.kind), d.delay});
+    if (number_of(d.on, on) && on < number) record.dependencies.push_back({on, d.kind, d.delay});
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "npu_core/causality/trace_player.h"
+#include "npu_core/causality/trace_log_reader.h"
 #include "system/machine/supernode.h"
 #include "system/observe/trace_thread.h"
 #include "traces/traffic.h"
@@ -61,7 +61,7 @@ class TrafficRecorder final : private npu::CausalityListener {
   // The machine was last idle.
   std::uint64_t idle_ = 0;
   Time idle_at_;
-  npu::TracePlayer player_;
+  npu::TraceLogReader reader_;
   TraceThread log_;  // the last: its thread uses the others
 };
 

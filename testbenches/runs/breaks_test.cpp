@@ -21,7 +21,7 @@ std::function<void(supernode::Supernode&)> with_faults(const std::vector<std::st
   return [texts](supernode::Supernode& machine) {
     supernode::Faults faults(machine);
     for (const std::string& text : texts) faults.attach(supernode::parse_fault(text));
-    faults.put_into_effect();
+    faults.apply_breaks();
   };
 }
 

@@ -37,7 +37,7 @@ TEST(FullSize, EveryTokenArrivesOverAChipThatBreaks) {
   setting.prepare = [](supernode::Supernode& machine) {
     supernode::Faults faults(machine);
     faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=60us"));
-    faults.put_into_effect();
+    faults.apply_breaks();
   };
   studies::SimulatorCounts counts, threaded;
   const DispatchReading broken = run_dispatch(setting, {}, 1, &counts);

@@ -117,7 +117,7 @@ Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
     setting.prepare = [](supernode::Supernode& machine) {
       supernode::Faults faults(machine);
       faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=23us"));
-      faults.put_into_effect();
+      faults.apply_breaks();
     };
   }
   const studies::DispatchReading reading = run_dispatch(setting, changes);

@@ -19,7 +19,7 @@ std::span<const TopologyKind> topology_kinds();
 const TopologyKind& kind_of(const hw::Topology& topology);
 // The layout of topology.kind.
 Layout layout_of(const hw::Topology& topology);
-// Chips per dimension, the first one's number changing fastest; empty: the kind is no grid.
+// Chips per dimension, the first one's number changing fastest; empty: the kind is not a grid.
 std::vector<unsigned> grid_lengths(const hw::Topology& topology);
 
 Layout clos(const hw::Topology& topology);

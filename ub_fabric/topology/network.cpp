@@ -34,7 +34,7 @@ Network::Network(Layout layout, Outage outage) : layout_(std::move(layout)), out
     layout_.turns = {};
   }
   number_links();
-  take_kinds_ways();
+  set_ways_of_kind();
   find_arrivals();
   if (layout_.ways && !outage_.empty()) find_detours();
   if (layout_.count_hops && !find_circle(*this).empty()) count_hops();
@@ -112,7 +112,7 @@ bool Network::leads(const Link& link) const {
   return !chip_out_[link.chip] && !cable_out_[link.cable] && !chip_out_[links_[link.peer].chip];
 }
 
-void Network::take_kinds_ways() {
+void Network::set_ways_of_kind() {
   ways_.resize(std::size_t{chips()} * columns_);
   std::vector<unsigned> ports;
   for (unsigned destination = 0; destination < chips(); ++destination) {
@@ -126,7 +126,7 @@ void Network::take_kinds_ways() {
       ports.clear();
       layout_.ways(chip, destination, ports);
       std::erase_if(ports, [&](unsigned port) { return !leads(links_[first_[chip] + port]); });
-      put(chip, destination, ports);
+      set_ways(chip, destination, ports);
     }
   }
 }
@@ -157,11 +157,11 @@ void Network::find_shortest(unsigned destination) {
       if (links_[n].peer == kNoLink || !leads(links_[n])) continue;
       if (distance[links_[links_[n].peer].chip] + 1 == distance[chip]) ports.push_back(n - first_[chip]);
     }
-    put(chip, destination, ports);
+    set_ways(chip, destination, ports);
   }
 }
 
-void Network::put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports) {
+void Network::set_ways(unsigned chip, unsigned destination, const std::vector<unsigned>& ports) {
   Ways& ways = ways_[std::size_t{chip} * columns_ + column_[destination]];
   // Lists that a chip has used before are used again: most destinations share few of them.
   for (std::size_t column = column_[destination]; column-- > 0 && column + 8 > column_[destination];) {

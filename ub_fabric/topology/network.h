@@ -45,7 +45,7 @@ class Network {
   struct Link {
     std::uint32_t chip = 0;
     std::uint32_t peer = kNoLink;  // the input at the other end; kNoLink: an endpoint
-    Endpoint endpoint = 0;         // where there is no peer
+    Endpoint endpoint = 0;         // without a peer
     LinkClass of = LinkClass::trunk;
     std::uint8_t group = 0;  // kMostGroups: to an endpoint
     std::uint32_t cable = kNoLink;
@@ -102,10 +102,10 @@ class Network {
   bool leads(const Link& link) const;  // it and the chips at its ends are in order
   void number_links();
   void find_shortest(unsigned destination);
-  void take_kinds_ways();
+  void set_ways_of_kind();
   void find_arrivals();
   void find_detours();
-  void put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports);
+  void set_ways(unsigned chip, unsigned destination, const std::vector<unsigned>& ports);
   void count_hops();
   unsigned longest_way(unsigned destination) const;
   void check_for_circles() const;

@@ -56,9 +56,7 @@ struct JobsOptions {
 
 void check_options(const StudyContext& context, const JobsOptions& options) {
   const auto without_effect = [&](std::initializer_list<const char*> names, const char* with) {
-    for (const char* name : names)
-      if (context.given.contains(name))
-        throw InputError(fmt::format("run jobs: --{}: has no effect {}", name, with));
+    refuse_given(context.given, "run jobs: ", names, with);
   };
   if (options.jobs.trace.empty()) {
     without_effect({"largest-block"}, "without --trace");

@@ -154,10 +154,6 @@ void NpuPool::keep_free(int supernode, int npus) {
   kept_[static_cast<std::size_t>(supernode)] = npus;
 }
 
-bool NpuPool::is_closed(int supernode, int node) const {
-  return closed_[static_cast<std::size_t>(supernode)][static_cast<std::size_t>(node)] >= 0;
-}
-
 void NpuPool::close_node(int supernode, int node) {
   int& free = nodes_of(supernode)[static_cast<std::size_t>(node)];
   closed_[static_cast<std::size_t>(supernode)][static_cast<std::size_t>(node)] = free;

@@ -64,7 +64,6 @@ class NpuPool {
   // Until it is opened again: what is free of a node, or becomes free, is nobody's.
   void close_node(int supernode, int node);
   void open_node(int supernode, int node);
-  bool is_closed(int supernode, int node) const;
   // NPUs of closed nodes that no block holds.
   std::int64_t withheld() const { return withheld_; }
 

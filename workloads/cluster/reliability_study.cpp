@@ -103,9 +103,7 @@ CheckpointTime checkpoint_time(const StudyContext& context, const ReliabilityOpt
 
 void check_options(const StudyContext& context, const ReliabilityOptions& options) {
   const auto without_effect = [&](std::initializer_list<const char*> names, const char* with) {
-    for (const char* name : names)
-      if (context.given.contains(name))
-        throw InputError(fmt::format("run reliability: --{}: has no effect {}", name, with));
+    refuse_given(context.given, "run reliability: ", names, with);
   };
   if (options.state.count > 0) {
     without_effect({"beside"}, "with --state");

@@ -220,6 +220,14 @@ std::string value_name(const Parameter& option) {
       option.value);
 }
 
+void refuse_given(const Given& given, std::string_view before, std::initializer_list<const char*> options,
+                  std::string_view why) {
+  for (const char* option : options) {
+    if (given.contains(option))
+      throw InputError(fmt::format("{}--{}: has no effect {}", before, option, why));
+  }
+}
+
 std::string help_of(std::span<const OptionGroup> groups) {
   std::ostringstream text;
   for (const OptionGroup& group : groups) {

@@ -15,6 +15,7 @@
 // commas. What is wrong ends in one line that names the option, what was found and what is allowed.
 #pragma once
 
+#include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
@@ -60,6 +61,10 @@ using Given = std::set<std::string, std::less<>>;
 // number). Throws InputError: one line; also for an option that has no effect beside the others (Needs).
 Given parse_options(std::span<const OptionGroup> groups, const std::vector<std::string>& arguments,
                     std::string_view positional = "", int positional_count = 1);
+
+// Throws InputError for the first of `options` that is given: `before` it, that it has no effect, and `why`.
+void refuse_given(const Given& given, std::string_view before, std::initializer_list<const char*> options,
+                  std::string_view why);
 
 // The options as --help prints them, under their titles.
 std::string help_of(std::span<const OptionGroup> groups);

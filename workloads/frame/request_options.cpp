@@ -23,10 +23,8 @@ service::DrawnRequests RequestOptions::drawn(std::uint64_t seed, double rate) co
 service::RequestTrace RequestOptions::load(const StudyContext& context, std::string_view study,
                                            std::uint64_t seed, double rate) const {
   if (requests.empty()) return service::draw_requests(drawn(seed, rate));
-  for (const char* option : {"prompt", "output", "reuse"}) {
-    if (context.given.contains(option))
-      throw InputError(fmt::format("run {}: --{}: has no effect with --requests", study, option));
-  }
+  refuse_given(context.given, fmt::format("run {}: ", study), {"prompt", "output", "reuse"},
+               "with --requests");
   const service::RequestTrace trace = service::read_requests(requests, block);
   if (!trace.timed)
     throw InputError(

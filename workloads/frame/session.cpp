@@ -50,7 +50,7 @@ supernode::FaultRequest parse_fault_option(const std::string& text) {
 
 void put_rtl_chip(supernode::RtlChips& chips, supernode::Supernode& machine, const std::string& text) {
   try {
-    chips.put(machine, supernode::parse_rtl_chip(text));
+    chips.install(machine, supernode::parse_rtl_chip(text));
   } catch (const InputError& error) {
     throw InputError(fmt::format("--rtl {}: {}", text, error.what()));
   }
@@ -66,7 +66,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
       faults_(machine_),
       runtime_(machine_) {
   for (const std::string& text : context.fabric.fault) faults_.attach(parse_fault_option(text));
-  faults_.put_into_effect();
+  faults_.apply_breaks();
   for (const std::string& text : context.fabric.rtl) put_rtl_chip(rtl_, machine_, text);
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);

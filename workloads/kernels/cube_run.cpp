@@ -159,7 +159,7 @@ host::Recordings record_stages(const StudyContext& context, const CubeSetting& s
     stage->enqueue(host::Runtime::default_stream(0));
     if (!runtime.wait()) break;
     recordings.push_back(
-        std::make_shared<npu::Recording>(recorder.take(0, stage->request(), memory.regions())));
+        std::make_shared<npu::Recording>(recorder.recording_of(0, stage->request(), memory.regions())));
   }
   return recordings;
 }

@@ -87,20 +87,6 @@ int default_shared_copies(int ranks) {
   return ranks == 320 ? 32 : std::max(1, ranks / 9);
 }
 
-void check_groups(int experts, int chosen, int group, int groups) {
-  if (chosen > experts)
-    throw InputError(fmt::format("--experts-per-token {}: allowed: at most the {} experts", chosen, experts));
-  if (group == 0) return;
-  if (experts % group != 0 || experts / group > 64)
-    throw InputError(
-        fmt::format("--expert-group {}: allowed: 0, or what makes at most 64 whole groups of {} experts",
-                    group, experts));
-  if (std::min(groups, experts / group) * group < chosen)
-    throw InputError(
-        fmt::format("--token-groups {}: of {} experts each; allowed: as many as have the {} of a token",
-                    groups, group, chosen));
-}
-
 namespace {
 
 constexpr std::array kMicrobatches{1, 2};
@@ -218,7 +204,7 @@ void check_shapes(const LayerOptions& o) {
           fmt::format("--attention-tp {}: {} KV heads do not divide over so many ranks, or ranks over them",
                       sharing, o.kv_heads));
   }
-  if (!o.dense()) check_groups(o.experts, o.experts_per_token, o.expert_group, o.token_groups);
+  if (!o.dense()) o.check_groups();
   if (o.dense() && o.dense_width % (64 * sharing) != 0)
     refuse(fmt::format("--dense-width {}: on {} ranks that share it; allowed: multiples of {}", o.dense_width,
                        sharing, 64 * sharing));
@@ -388,21 +374,9 @@ std::vector<std::string> LayerOptions::files() const {
 }
 
 void LayerOptions::check_effect(const Given& given) const {
-  const auto none = [&](bool acts, std::initializer_list<const char*> names, std::string_view why) {
-    for (const char* name : names) {
-      if (!acts && given.contains(name)) throw InputError(fmt::format("--{}: has no effect {}", name, why));
-    }
-  };
-  none(kv_heads > 0, {"head-width", "window", "qk-norm", "sinks"},
-       "without --kv-heads: the cache has latents");
-  none(kv_heads == 0, {"q-lora", "sparse"}, "with --kv-heads: there is no latent");
-  none(chosen > 0, {"index-heads", "key-width", "value-width"}, "without --sparse");
-  none(!dense(),
-       {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts",
-        "shared-copies", "redundant", "balance", "renew", "drift", "width", "variant"},
-       "without experts");
-  none(expert_group > 0, {"token-groups"}, "without groups of experts");
-  none(shared_experts > 0, {"shared-copies"}, "without shared experts");
+  LayerShape::check_effect(given, "");
+  if (dense()) refuse_given(given, "", {"shared-copies", "renew", "drift", "variant"}, "without experts");
+  if (shared_experts == 0) refuse_given(given, "", {"shared-copies"}, "without shared experts");
 }
 
 namespace {

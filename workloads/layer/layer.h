@@ -9,15 +9,13 @@
 #include "workloads/frame/options.h"
 #include "workloads/frame/study.h"
 #include "workloads/layer/layer_run.h"
+#include "workloads/layer/layer_shape.h"
 #include "workloads/layer/lengths.h"
 
 namespace cm384::studies {
 
-// Groups of a gate's experts fit each other. Throws InputError by the options.
-void check_groups(int experts, int chosen, int group, int groups);
-
 // What layers are alike in; `batch` is an option of the studies.
-struct LayerOptions {
+struct LayerOptions : LayerShape {
   std::string model{}, deployment{};  // that what is not given follows from; empty: none
   int ranks = 320;
   int batch = 96;       // requests per NPU
@@ -31,20 +29,11 @@ struct LayerOptions {
   int layers = 3;
   int detail = 0;
   std::string routing = "uniform";
-  int experts = 256, experts_per_token = 8;
-  bool softmax_gate = false;
-  int expert_group = 32, token_groups = 4;
   int shared_copies = -1;
   int redundant = -1;
   int expert_ranks = 0;
   bool by_load = false;
   int renew = 0, drift = 0;
-  int shared_experts = 1;
-  int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
-  int kv_heads = 0, head_width = 128, window = 0;
-  bool head_norms = false, sinks = false;
-  int chosen = 0, index_heads = 64, key_width = 192, value_width = 128;
-  int dense_width = 18432;
   int tensor = 0;  // 0: to be settled
   bool int8 = true, full_mesh = false;
   std::string networks = "int8";
@@ -96,15 +85,8 @@ struct LayerOptions {
           "which experts tokens choose, drawn anew for each layer");
     visit("experts", self.experts, Range{0, 1024, 32},
           "routed experts; 0: layers have a dense network of --dense-width");
-    visit("experts-per-token", self.experts_per_token, Range{1, 16}, "routed experts of a token");
-    visit("gate", self.softmax_gate, Either{"sigmoid", "softmax"},
-          "what the gate makes scores of the experts by, and weights of scores");
-    visit("expert-group", self.expert_group, Range{0, 64, 8},
-          "experts of a group, of which the gate's kernel chooses --token-groups for a token; 0: no groups. "
-          "--routing groups:N:M draws with a limit, too");
-    visit("token-groups", self.token_groups, Range{1, 64},
-          "groups that the experts of a token are in at most");
-    visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
+    LayerShape::describe_choice_of_experts(self, visit);
+    LayerShape::describe_shared_experts(self, visit);
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
     visit("redundant", self.redundant, Range{-1, 1024},
@@ -118,30 +100,18 @@ struct LayerOptions {
           Needs{"balance", {"eplb"}});
     visit("drift", self.drift, Range{0, 1000},
           "steps after which zipf's weights move on by one expert; 0: they stay", Needs{"renew", {}});
-    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
-    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
-    visit("heads", self.heads, Range{1, 128}, "query heads");
-    visit("kv-heads", self.kv_heads, Range{0, 128},
-          "heads of keys and values that query heads share; 0: a latent of 512 and 64 is cached (MLA)");
-    visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
+    LayerShape::describe_heads(self, visit);
     visit("window", self.window, Range{0, 1'000'000},
           "last tokens that an attention over keys and values sees; 0: all");
-    visit("qk-norm", self.head_norms, Either{"none", "heads"},
-          "norms of each head's query and key before their rotation, with --kv-heads");
-    visit("sinks", self.sinks, Either{"none", "heads"},
-          "a learnt score of each head that its softmax counts beside those of tokens, with --kv-heads");
+    LayerShape::describe_scores_of_heads(self, visit);
     visit("sparse", self.chosen, Range{0, 2048, 64},
           "cached tokens that a query sees at most, with a latent; 0: all");
-    visit("index-heads", self.index_heads, Range{0, 64, 16},
-          "heads of the indexer that chooses them; 0: a layer before has chosen");
-    visit("key-width", self.key_width, Range{192, 256, 64},
-          "elements of a head's query and key, the rope's 64 inside, with --sparse");
-    visit("value-width", self.value_width, Range{128, 256, 128}, "elements of a head's value, with --sparse");
+    LayerShape::describe_indexer(self, visit);
     visit("attention-tp", self.tensor, Range{0, 256},
           "ranks that share the heads of a request, and the network of a dense layer; 0: one, and all of a "
           "dense "
           "model");
-    visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    LayerShape::describe_width_of_experts(self, visit);
     visit("variant", self.full_mesh, Either{"status", "full-mesh"},
           "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
     visit("projections", self.int8, Either{"bf16", "int8"},

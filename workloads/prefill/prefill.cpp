@@ -35,26 +35,17 @@ namespace {
 // What does not act, or does not fit together.
 void check_options(const StudyContext& context, const PrefillOptions& o) {
   const auto refuse = [](const std::string& what) { throw InputError("run prefill: " + what); };
-  const auto none = [&](bool acts, std::initializer_list<const char*> names, std::string_view why) {
-    for (const char* name : names) {
-      if (!acts && context.given.contains(name)) refuse(fmt::format("--{}: has no effect {}", name, why));
-    }
-  };
   if ((o.experts > 0) != (o.moe_layers > 0))
     refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.experts,
                        o.moe_layers));
   if (o.layers() == 0) refuse("--dense-layers 0 and --moe-layers 0: allowed: at least one layer");
-  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers", "qk-norm", "sinks"},
-       "without --kv-heads: the cache has latents");
-  none(o.chosen > 0, {"index-heads", "key-width", "value-width"}, "without --sparse");
-  none(o.kv_heads == 0, {"sparse"}, "with --kv-heads: there is no latent");
-  none(o.kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
-  none(o.experts > 0,
-       {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts", "redundant",
-        "balance", "width", "path", "chunk", "sdma-chunk"},
-       "without experts");
-  none(o.expert_group > 0, {"token-groups"}, "without groups of experts");
-  if (o.experts > 0) check_groups(o.experts, o.experts_per_token, o.expert_group, o.token_groups);
+  o.check_effect(context.given, "run prefill: ");
+  if (o.kv_heads == 0)
+    refuse_given(context.given, "run prefill: ", {"sliding-layers"},
+                 "without --kv-heads: the cache has latents");
+  if (o.experts == 0)
+    refuse_given(context.given, "run prefill: ", {"path", "chunk", "sdma-chunk"}, "without experts");
+  if (o.experts > 0) o.check_groups();
   if (o.kv_heads > 0 && o.heads % o.kv_heads != 0)
     refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
   if (o.chosen > 0 && o.by_heads)

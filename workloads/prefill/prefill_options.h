@@ -8,11 +8,12 @@
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/options.h"
 #include "workloads/frame/prices.h"
+#include "workloads/layer/layer_shape.h"
 #include "workloads/moe/dispatch.h"
 
 namespace cm384::studies {
 
-struct PrefillOptions {
+struct PrefillOptions : LayerShape {
   std::string model{};  // that what is not given follows from; empty: none
   int ranks = 32;
   int tokens = 16384;
@@ -28,15 +29,8 @@ struct PrefillOptions {
   std::string routing = "uniform";
   bool by_load = false;
   int redundant = -1;
-  int experts = 256, experts_per_token = 8;
-  int shared_experts = 1;
-  bool softmax_gate = false;
-  int expert_group = 32, token_groups = 4;
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
-  int kv_heads = 0, head_width = 128, window = 0;
-  bool head_norms = false, sinks = false;
-  int chosen = 0, index_heads = 64, key_width = 192, value_width = 128, sharing_layers = 0;
-  int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
+  int sharing_layers = 0, vocabulary = 129280;
   NpuPrices prices;
 
   template <class Self, class Visitor>
@@ -76,41 +70,22 @@ struct PrefillOptions {
     visit("redundant", self.redundant, Range{-1, 1024},
           "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
     visit("experts", self.experts, Range{0, 1024, 32}, "routed experts; 0: all layers are dense");
-    visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
-    visit("experts-per-token", self.experts_per_token, Range{1, 16}, "routed experts of a token");
-    visit("gate", self.softmax_gate, Either{"sigmoid", "softmax"},
-          "what the gate makes scores of the experts by, and weights of scores");
-    visit("expert-group", self.expert_group, Range{0, 64, 8},
-          "experts of a group, of which the gate's kernel chooses --token-groups for a token; 0: no groups. "
-          "--routing groups:N:M draws with a limit, too");
-    visit("token-groups", self.token_groups, Range{1, 64},
-          "groups that the experts of a token are in at most");
+    LayerShape::describe_shared_experts(self, visit);
+    LayerShape::describe_choice_of_experts(self, visit);
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
     visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");
     visit("sliding-layers", self.sliding_layers, Range{0, 1000},
           "layers whose attention sees --window tokens, the last ones");
-    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
-    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
-    visit("heads", self.heads, Range{1, 128}, "query heads");
-    visit("kv-heads", self.kv_heads, Range{0, 128},
-          "heads of keys and values that query heads share; 0: a latent of 512 and 64 is cached (MLA)");
-    visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
+    LayerShape::describe_heads(self, visit);
     visit("window", self.window, Range{0, 999'936, 128}, "last tokens that a sliding layer sees");
-    visit("qk-norm", self.head_norms, Either{"none", "heads"},
-          "norms of each head's query and key before their rotation, with --kv-heads");
-    visit("sinks", self.sinks, Either{"none", "heads"},
-          "a learnt score of each head that its softmax counts beside those of tokens, with --kv-heads");
+    LayerShape::describe_scores_of_heads(self, visit);
     visit("sparse", self.chosen, Range{0, 2048, 64},
           "tokens that a query sees at most, with a latent; 0: all");
-    visit("index-heads", self.index_heads, Range{0, 64, 16},
-          "heads of the indexer that chooses them; 0: a layer before has chosen");
-    visit("key-width", self.key_width, Range{192, 256, 64},
-          "elements of a head's query and key, the rope's 64 inside, with --sparse");
-    visit("value-width", self.value_width, Range{128, 256, 128}, "elements of a head's value, with --sparse");
+    LayerShape::describe_indexer(self, visit);
     visit("sharing-layers", self.sharing_layers, Range{0, 1000},
           "layers whose attention takes the choice of a layer before", Needs{"sparse", {}});
-    visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    LayerShape::describe_width_of_experts(self, visit);
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the head chooses among");

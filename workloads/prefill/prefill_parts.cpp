@@ -61,6 +61,10 @@ class Layer {
     const StudyContext context = context_.with(progress);
     return measure(context);
   }
+  // A part of which no share is cut.
+  void add(Of of, const char* name, double us, unsigned units, PartKind kind) {
+    parts_.push_back({name, of, us, units, kind, 0, {}});
+  }
   template <class Run>
   double alone(Run&& run) {
     return take([&](const StudyContext& context) {
@@ -113,7 +117,7 @@ class Layer {
       stopped_ = stopped_ || read.count == 0;
       return read.mean;
     });
-    parts_.push_back({name, of, pieces * us, kFabricUnit, PartKind::exchange, 0, {}});
+    add(of, name, pieces * us, kFabricUnit, PartKind::exchange);
   }
   std::uint64_t tokens() const { return static_cast<std::uint64_t>(share_.tokens); }
   std::uint64_t cached() const { return static_cast<std::uint64_t>(share_.cached); }
@@ -214,6 +218,18 @@ class Layer {
          });
   }
 
+  // Of queries and keys, from the hidden state.
+  void latents() {
+    constexpr Of of = Of::attention;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(of, "quantise", "quantise", tokens(), o_.hidden);
+    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
+    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
+    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
+        [](std::uint64_t some) {
+          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
+        });
+  }
   // Products of each head, of BF16.
   void products_of_heads(const char* name, int n, int k) {
     one(Of::attention, name, PartKind::product, kCubeUnit, tokens(), [=, this](std::uint64_t some) {
@@ -227,24 +243,17 @@ class Layer {
   // Over the latents of the tokens that an indexer chooses for each query, which are gathered.
   void sparse_attention() {
     constexpr Of of = Of::attention;
-    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
-    rows(of, "quantise", "quantise", tokens(), o_.hidden);
-    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
-    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
-    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
-        [](std::uint64_t some) {
-          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
-        });
+    latents();
     rows(of, "quantise the queries' latent", "quantise", tokens(), o_.q_lora);
     product(of, "queries", tokens(), o_.heads * o_.key_width, o_.q_lora);
-    rotation("rotation of queries", o_.heads);
+    rotation("rotation of queries", tokens(), o_.heads);
     products_of_heads("queries to latents", kLatent, o_.key_width - kRotated);
     if (o_.chooses()) {
       product(of, "index queries", tokens(), o_.index_heads * kIndexWidth, o_.q_lora);
       choosing();
       product(of, "index keys and weights", tokens(), kIndexWidth + o_.index_heads, o_.hidden);
       choosing();
-      rotation("rotation of index queries", o_.index_heads);
+      rotation("rotation of index queries", tokens(), o_.index_heads);
       choosing();
       rows(of, "quantise index queries", "quantise", tokens() * static_cast<std::uint64_t>(o_.index_heads),
            kIndexWidth);
@@ -255,8 +264,8 @@ class Layer {
     rows(of, "quantise the output", "quantise", tokens(), o_.heads * o_.value_width);
     product(of, "output projection", tokens(), o_.hidden, o_.heads * o_.value_width);
   }
-  void rotation(const char* name, int heads) {
-    one(Of::attention, name, PartKind::rows, kVectorUnit, tokens(), [heads](std::uint64_t some) {
+  void rotation(const char* name, std::uint64_t tokens, int heads) {
+    one(Of::attention, name, PartKind::rows, kVectorUnit, tokens, [heads](std::uint64_t some) {
       return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
     });
   }
@@ -269,16 +278,13 @@ class Layer {
       for (const operators::RaggedPrompt& prompt : share_.lengths)
         sum += of_prompt(static_cast<int>(prompt.length), static_cast<int>(prompt.cached), 1);
     }
-    const auto add = [&](const char* name, double us, unsigned units, PartKind kind) {
-      parts_.push_back({name, Of::attention, us, units, kind, 0, {}});
-    };
     if (o_.chooses()) {
-      add("index scores", sum.scores, kCubeUnit, PartKind::product);
+      add(Of::attention, "index scores", sum.scores, kCubeUnit, PartKind::product);
       choosing();
-      add("choice", sum.choice, kVectorUnit, PartKind::rows);
+      add(Of::attention, "choice", sum.choice, kVectorUnit, PartKind::rows);
       choosing();
     }
-    add("attention", sum.attention, kAllUnits, PartKind::attention);
+    add(Of::attention, "attention", sum.attention, kAllUnits, PartKind::attention);
   }
   struct SparseTimes {
     double scores = 0, choice = 0, attention = 0;
@@ -339,14 +345,7 @@ class Layer {
     if (o_.kv_heads > 0) return grouped_attention();
     if (o_.chosen > 0) return sparse_attention();
     constexpr Of of = Of::attention;
-    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
-    rows(of, "quantise", "quantise", tokens(), o_.hidden);
-    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
-    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
-    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
-        [](std::uint64_t some) {
-          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
-        });
+    latents();
     if (o_.by_heads && !o_.int8_latents) gather();
     rows(of, "quantise the queries' latent", "quantise", o_.int8_latents ? tokens() : attended(), o_.q_lora);
     if (o_.int8_latents) {
@@ -361,10 +360,7 @@ class Layer {
     }
     product(of, "keys and values", context(), heads() * 2 * kValue, kLatent);
     of_context();
-    one(of, "rotation of queries", PartKind::rows, kVectorUnit, attended(),
-        [heads = heads()](std::uint64_t some) {
-          return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
-        });
+    rotation("rotation of queries", attended(), heads());
     attend();
     if (o_.by_heads)
       exchange_tokens(of, "all-to-all of outputs", tokens(), std::uint64_t(heads()) * kValue * 2);
@@ -442,10 +438,8 @@ class Layer {
       const CombineReading reading = measure_combine(context, setting, result_.simulator);
       stopped_ = stopped_ || reading.combine.task_us.count == 0;
       constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
-      parts_.push_back(
-          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, 0, {}});
-      parts_.push_back(
-          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, 0, {}});
+      add(Of::moe, "dispatch", chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows);
+      add(Of::moe, "combine", chunks * reading.combine.task_us.mean, kUnits, PartKind::rows);
       return 0.0;
     });
   }
@@ -552,7 +546,7 @@ class Layer {
     if (slices == 1) return;
     const double us =
         (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
-    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
+    add(Of::dense, "sum of its slices", us, kVectorUnit, PartKind::rows);
   }
   // Of each prompt's last token.
   void head() {
@@ -567,7 +561,7 @@ class Layer {
       stopped_ = stopped_ || a.interrupted();
       return taken;
     });
-    parts_.push_back({"head", Of::head, us, kAllUnits, PartKind::product, 0, {}});
+    add(Of::head, "head", us, kAllUnits, PartKind::product);
   }
 
   // Each die reads its share of cached tokens, all layers of them, from the sockets that the ring of the
@@ -586,13 +580,8 @@ class Layer {
       const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
       return std::max(blocks * mean, std::ranges::max(read));
     });
-    parts_.push_back({o_.kv_heads > 0 ? "read of cached keys and values" : "read of cached latents",
-                      Of::cache,
-                      us,
-                      kVectorUnit | kFabricUnit,
-                      PartKind::rows,
-                      0,
-                      {}});
+    add(Of::cache, o_.kv_heads > 0 ? "read of cached keys and values" : "read of cached latents", us,
+        kVectorUnit | kFabricUnit, PartKind::rows);
   }
 
   const StudyContext& context_;

@@ -28,7 +28,7 @@ void TaskScheduler::handle_ahead(std::uint32_t number, std::uint32_t what) {
   Ahead& ahead = stream.ahead;
   if (what == kAheadReady) {
     ++ahead.ready;
-    if (stream.state == State::preparing) take_ready(number);
+    if (stream.state == State::preparing) begin_ready(number);
     return;
   }
   Ahead::Entry& entry = ahead.entries.back();
@@ -58,18 +58,18 @@ void TaskScheduler::handle_ahead(std::uint32_t number, std::uint32_t what) {
 }
 
 // The entry at the head has completed: goes on with the next one, if that was looked at; false if not.
-bool TaskScheduler::take_ahead(std::uint32_t number) {
+bool TaskScheduler::begin_next_ahead(std::uint32_t number) {
   Stream& stream = streams_[number];
   if (stream.ahead.entries.empty()) {
     stream.ahead.stopped = false;
     return false;
   }
   stream.state = State::preparing;
-  if (stream.ahead.ready > 0) take_ready(number);
+  if (stream.ahead.ready > 0) begin_ready(number);
   return true;
 }
 
-void TaskScheduler::take_ready(std::uint32_t number) {
+void TaskScheduler::begin_ready(std::uint32_t number) {
   Stream& stream = streams_[number];
   const Ahead::Entry entry = stream.ahead.entries.front();
   stream.ahead.entries.pop_front();

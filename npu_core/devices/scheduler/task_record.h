@@ -18,7 +18,7 @@ struct TaskRecord {
   Time fetched;     // here from memory
   Time decoded;     // its work begins
   Time done;        // its work is done
-  Time completed;   // the next entry of the stream has its turn
+  Time completed;   // the next entry of the stream may start
   SdmaRecord copy;  // of an SDMA entry
 };
 

@@ -45,7 +45,7 @@ std::uint32_t TaskScheduler::register_kernel(std::shared_ptr<Program> program,
   return number;
 }
 
-void TaskScheduler::tell_all() const {
+void TaskScheduler::notify_all() const {
   for (std::size_t n = 0; n < streams_.size(); ++n)
     cores_.stream_made(static_cast<std::uint32_t>(n), streams_[n].ring);
   for (std::size_t n = 0; n < kernels_.size(); ++n)
@@ -232,7 +232,7 @@ void TaskScheduler::complete(std::uint32_t number) {
   socket_.progressed();
   if (record.type == CM384_TASK_KERNEL && record.status == 0) kernel_completed(stream);
   post(number);
-  if (!take_ahead(number)) {
+  if (!begin_next_ahead(number)) {
     release_slot(stream);
     make_ready(number);
   }

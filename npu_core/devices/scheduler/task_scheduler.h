@@ -33,7 +33,7 @@ struct BlockStart {
   std::uint64_t preloaded = 0;                 // bytes of its code that are in the instruction cache
 };
 
-// What the scheduler sees of the cores, and who is told of its tasks.
+// What the scheduler sees of the cores, and who hears of its tasks.
 class CoreArray {
  public:
   virtual std::size_t count() const = 0;  // vector cores
@@ -89,8 +89,8 @@ class TaskScheduler final : public SdmaClient {
                                 std::shared_ptr<const PlayedLaunch> played = nullptr);
 
   std::size_t streams() const { return streams_.size(); }
-  // Tells the cores of the streams and kernels that there are.
-  void tell_all() const;
+  // Notifies the cores of all existing streams and kernels.
+  void notify_all() const;
 
   // The host's write of an entry and of the doorbell behind it arrive, at the event time. Where the stream is
   // full the entry waits at the door. Requires the stream.
@@ -206,8 +206,8 @@ class TaskScheduler final : public SdmaClient {
   // graph.cpp: kernels of captured graphs
   void look_ahead(std::uint32_t stream);
   void handle_ahead(std::uint32_t stream, std::uint32_t what);
-  bool take_ahead(std::uint32_t stream);
-  void take_ready(std::uint32_t stream);
+  bool begin_next_ahead(std::uint32_t stream);
+  void begin_ready(std::uint32_t stream);
   // words.cpp: events and notifies
   void record_word(std::uint32_t stream);
   void wait_word(std::uint32_t stream);

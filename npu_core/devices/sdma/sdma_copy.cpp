@@ -11,7 +11,7 @@ namespace cm384::npu {
 void SdmaEngine::copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
                       sim::TransactionId transaction, Turns turns) {
   replayed_.push_back({source, destination, bytes, transaction, turns});
-  take_replayed();
+  start_replayed();
 }
 
 // From a request of so many bytes to the next one.
@@ -20,7 +20,7 @@ Time SdmaEngine::interval_of(std::uint32_t request_bytes) const {
   return {(std::int64_t{request_bytes} * 1'000'000'000'000 + rate - 1) / rate};
 }
 
-void SdmaEngine::take_replayed() {
+void SdmaEngine::start_replayed() {
   for (std::size_t number = 0; number < channels_.size() && !replayed_.empty(); ++number) {
     Channel& channel = channels_[number];
     if (channel.busy) continue;

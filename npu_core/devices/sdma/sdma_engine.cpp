@@ -68,7 +68,7 @@ void SdmaEngine::handle(std::uint32_t what, std::uint64_t argument) {
     case kFree:
       channels_[argument].busy = false;
       arbitrate();
-      return take_replayed();
+      return start_replayed();
   }
 }
 
@@ -86,11 +86,11 @@ void SdmaEngine::arbitrate() {
     } while (++looked_at != queues_.size());
     if (looked_at == queues_.size()) return;
     last_queue_ = queue;
-    take(c, queue);
+    fetch_entry(c, queue);
   }
 }
 
-void SdmaEngine::take(std::size_t number, std::size_t queue) {
+void SdmaEngine::fetch_entry(std::size_t number, std::size_t queue) {
   Channel& channel = channels_[number];
   Queue& q = queues_[queue];
   q.active = true;
@@ -172,7 +172,7 @@ void SdmaEngine::finish_if_done(std::size_t number) {
   if (channel.record.status == 0) statistics_.bytes += channel.record.bytes;
   if (!channel.replayed) return complete(number);
   channel.busy = false;
-  take_replayed();
+  start_replayed();
   arbitrate();
 }
 

@@ -75,13 +75,13 @@ class SdmaEngine {
   }
 
   // For replay, in place of descriptors: copies whose first request may leave now, in the order of the calls,
-  // one a free channel. The last request's leaving is told through `issued`.
+  // one per free channel. `issued` is called when the last request has left.
   void copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
             sim::TransactionId transaction) {
     copy(source, destination, bytes, transaction, {request_bytes_, request_bytes_});
   }
   // How a copy takes its turns: requests of at most `request` bytes, of which `turn` bytes leave one behind
-  // the other before another channel has its turn.
+  // the other before another channel is served.
   struct Turns {
     std::uint32_t request = 0, turn = 0;
   };
@@ -151,12 +151,12 @@ class SdmaEngine {
   };
 
   void arbitrate();
-  void take_replayed();
+  void start_replayed();
   Time interval_of(std::uint32_t request_bytes) const;
   // A channel's wish to issue may have changed.
   void note_wish(std::size_t number);
   std::size_t next_wishing() const;
-  void take(std::size_t channel, std::size_t queue);
+  void fetch_entry(std::size_t channel, std::size_t queue);
   void fetched(std::size_t channel);
   void translated(std::size_t channel);
   bool unmapped(std::uint64_t address, std::uint64_t bytes) const;

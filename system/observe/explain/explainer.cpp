@@ -10,7 +10,7 @@ namespace cm384::observe {
 namespace {
 
 void put_counted(TraceThread& log, const supernode::Supernode& machine) {
-  log.put({npu::TraceEntry::counted, 0, static_cast<std::uint16_t>(machine.dies().front()), 0, 0});
+  log.append({npu::TraceEntry::counted, 0, static_cast<std::uint16_t>(machine.dies().front()), 0, 0});
 }
 
 }  // namespace
@@ -21,10 +21,10 @@ Explainer::Explainer(supernode::Supernode& machine)
       log_([this](std::span<const std::uint64_t> words) { path_->play(words); }) {
   machine.keep_log(log_, true);
   machine.trace_links();
-  ExplainedLink::put_all(log_, machine);
+  ExplainedLink::append_all(log_, machine);
   machine.probes().link_packet.attach(this, [](void* self, const supernode::LinkPacket& sent) {
     auto& explainer = *static_cast<Explainer*>(self);
-    ExplainedHop::put(explainer.log_, explainer.machine_.packets(), sent);
+    ExplainedHop::append(explainer.log_, explainer.machine_.packets(), sent);
   });
 }
 

@@ -23,7 +23,7 @@ std::uint64_t ExplainedLink::number_of(const supernode::LinkName& link) {
   return static_cast<std::uint64_t>(link.plane) << 32 | number;
 }
 
-void ExplainedLink::put_all(npu::TraceLog& log, const supernode::Supernode& machine) {
+void ExplainedLink::append_all(npu::TraceLog& log, const supernode::Supernode& machine) {
   const hw::Machine& m = machine.parameters();
   const ub::Parameters parameters{m.topology, m.ub, m.cpu, m.package_link};
   machine.visit_links([&](const supernode::LinkName& name) {
@@ -41,7 +41,7 @@ void ExplainedLink::put_all(npu::TraceLog& log, const supernode::Supernode& mach
     const int flags = (to_endpoint ? kToEndpoint : 0) | (from_endpoint ? kFromEndpoint : 0) |
                       (to_endpoint && network.layout().chips[link.chip].of_die ? kInsideDie : 0) |
                       (wire.rate.bytes_per_second != 0 ? kOwnRate : 0);
-    log.put(
+    log.append(
         {npu::TraceEntry::link, 0, 0, static_cast<std::uint16_t>(link.of), static_cast<std::uint16_t>(flags)},
         number_of(name), timing.latency.ps, pipeline.ps);
   });

@@ -4,7 +4,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/queue.h"
-#include "npu_core/causality/trace_player.h"
+#include "npu_core/causality/trace_log_reader.h"
 #include "npu_core/die/launch.h"
 
 namespace cm384::observe {
@@ -53,7 +53,7 @@ void MachinePath::play(std::span<const std::uint64_t> words) {
     auto& die = dies_[entry.die];
     if (!die) die = std::make_unique<Die>(machine_);
     if (entry.kind <= TraceEntry::polled || entry.kind == TraceEntry::poll_turn) {
-      npu::play_core(entry, w, *die->cores[entry.core]);
+      npu::read_core_entry(entry, w, *die->cores[entry.core]);
     } else if (entry.kind == TraceEntry::host) {
       if (static_cast<npu::HostPoint::Kind>(entry.small) == npu::HostPoint::Kind::idle) idle_ = end_;
     } else if (entry.kind >= TraceEntry::first_of_requests) {

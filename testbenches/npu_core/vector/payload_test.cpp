@@ -161,7 +161,7 @@ TEST(Payload, PartsOfBlocksAgreeWithSingleBytes) {
 
 TEST(Payload, BitRangesAgreeWithSingleBlocks) {
   UBuffer u;
-  std::vector<bool> model(kUBufferBlocks);
+  std::vector<bool> model(kUBufferBytes / sim::kBlockBytes);
   std::mt19937 random(3);
   for (int turn = 0; turn < 3000; ++turn) {
     const auto offset = static_cast<std::uint32_t>(random() % kUBufferBytes);

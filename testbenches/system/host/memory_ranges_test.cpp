@@ -12,32 +12,32 @@ namespace {
 
 TEST(MemoryRanges, LieOneBehindTheOtherUntilOneIsGivenBack) {
   MemoryRanges ranges;
-  EXPECT_EQ(ranges.take(100, 64, 1000), 0u);
-  EXPECT_EQ(ranges.take(10, 64, 1000), 128u);
-  EXPECT_EQ(ranges.take(1, 1, 1000), 138u);  // not into what alignment has left
+  EXPECT_EQ(ranges.allocate(100, 64, 1000), 0u);
+  EXPECT_EQ(ranges.allocate(10, 64, 1000), 128u);
+  EXPECT_EQ(ranges.allocate(1, 1, 1000), 138u);  // not into what alignment has left
   EXPECT_EQ(ranges.used(), 139u);
-  const auto range = ranges.give_back(128);
+  const auto range = ranges.release(128);
   ASSERT_TRUE(range);
   EXPECT_EQ(range->begin, 128u);
   EXPECT_EQ(range->bytes, 10u);
   EXPECT_EQ(ranges.used(), 101u);
-  EXPECT_EQ(ranges.take(38, 1, 1000), 100u);  // with what alignment had taken
-  EXPECT_EQ(ranges.take(1, 1, 140), 139u);
+  EXPECT_EQ(ranges.allocate(38, 1, 1000), 100u);  // with what alignment had taken
+  EXPECT_EQ(ranges.allocate(1, 1, 140), 139u);
 }
 
 TEST(MemoryRanges, TakeTheLastByteAndNoMore) {
   MemoryRanges ranges;
-  EXPECT_EQ(ranges.take(100, 1, 99), std::nullopt);
-  EXPECT_EQ(ranges.take(99, 1, 99), 0u);
-  EXPECT_EQ(ranges.take(1, 1, 99), std::nullopt);
+  EXPECT_EQ(ranges.allocate(100, 1, 99), std::nullopt);
+  EXPECT_EQ(ranges.allocate(99, 1, 99), 0u);
+  EXPECT_EQ(ranges.allocate(1, 1, 99), std::nullopt);
 }
 
 TEST(MemoryRanges, AreGivenBackOnceAndByTheirBegin) {
   MemoryRanges ranges;
-  ranges.take(64, 1, 1000);
-  EXPECT_FALSE(ranges.give_back(1));
-  EXPECT_TRUE(ranges.give_back(0));
-  EXPECT_FALSE(ranges.give_back(0));
+  ranges.allocate(64, 1, 1000);
+  EXPECT_FALSE(ranges.release(1));
+  EXPECT_TRUE(ranges.release(0));
+  EXPECT_FALSE(ranges.release(0));
   EXPECT_EQ(ranges.used(), 0u);
 }
 
@@ -51,12 +51,12 @@ TEST(MemoryRanges, NeverOverlap) {
     if (random.below(2) == 0 && !given.empty()) {
       auto which = given.begin();
       std::advance(which, static_cast<std::ptrdiff_t>(random.below(given.size())));
-      ASSERT_EQ(ranges.give_back(which->first)->bytes, which->second);
+      ASSERT_EQ(ranges.release(which->first)->bytes, which->second);
       given.erase(which);
       continue;
     }
     const std::uint64_t bytes = 1 + random.below(200), alignment = std::uint64_t{1} << random.below(8);
-    const auto at = ranges.take(bytes, alignment, kCapacity);
+    const auto at = ranges.allocate(bytes, alignment, kCapacity);
     if (!at) continue;
     ASSERT_EQ(*at % alignment, 0u);
     ASSERT_LE(*at + bytes, kCapacity);
@@ -65,15 +65,15 @@ TEST(MemoryRanges, NeverOverlap) {
     ASSERT_TRUE(next == given.begin() || std::prev(next)->first + std::prev(next)->second <= *at);
     given[*at] = bytes;
   }
-  for (const auto& [begin, bytes] : given) ranges.give_back(begin);
-  EXPECT_EQ(ranges.take(kCapacity, 1, kCapacity), 0u);
+  for (const auto& [begin, bytes] : given) ranges.release(begin);
+  EXPECT_EQ(ranges.allocate(kCapacity, 1, kCapacity), 0u);
 }
 
 // Whole ranges, also over several that follow on each other, and not a byte more.
 TEST(MemoryRanges, HoldsWhatIsGivenOut) {
   MemoryRanges ranges;
-  const std::uint64_t first = *ranges.take(100, 1, 4096), second = *ranges.take(50, 1, 4096),
-                      third = *ranges.take(8, 256, 4096);
+  const std::uint64_t first = *ranges.allocate(100, 1, 4096), second = *ranges.allocate(50, 1, 4096),
+                      third = *ranges.allocate(8, 256, 4096);
   ASSERT_EQ(second, first + 100);
   ASSERT_EQ(third, 256u);
   EXPECT_TRUE(ranges.holds(first, 1));
@@ -84,7 +84,7 @@ TEST(MemoryRanges, HoldsWhatIsGivenOut) {
   EXPECT_TRUE(ranges.holds(third, 8));
   EXPECT_FALSE(ranges.holds(third, 9));
   EXPECT_FALSE(ranges.holds(third + 8, 1));
-  ranges.give_back(second);
+  ranges.release(second);
   EXPECT_TRUE(ranges.holds(first, 100));
   EXPECT_FALSE(ranges.holds(first + 99, 2));
 }

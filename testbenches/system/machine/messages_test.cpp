@@ -61,7 +61,7 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::v
   supernode::Supernode machine(parameters, options);
   supernode::Faults damaged(machine);
   for (const std::string& fault : faults) damaged.attach(supernode::parse_fault(fault));
-  damaged.put_into_effect();
+  damaged.apply_breaks();
   MessageTimes times(machine);
   UnloadedTime unloaded(machine);
   std::vector<Seen> seen;

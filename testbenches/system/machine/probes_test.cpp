@@ -8,7 +8,7 @@
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
 #include "npu_core/causality/pipe_shapes.h"
-#include "npu_core/causality/trace_player.h"
+#include "npu_core/causality/trace_log_reader.h"
 #include "system/host/runtime.h"
 #include "system/observe/trace_thread.h"
 
@@ -54,9 +54,9 @@ struct Recorder {
 class Causes final : private npu::CausalityListener {
  public:
   explicit Causes(Supernode& machine)
-      : player_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
+      : reader_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
                 npu::cube_shape(machine.parameters().cube_core), *this),
-        log_([this](std::span<const std::uint64_t> words) { player_.play(words); }) {
+        log_([this](std::span<const std::uint64_t> words) { reader_.read(words); }) {
     machine.keep_log(log_);
   }
 
@@ -85,7 +85,7 @@ class Causes final : private npu::CausalityListener {
 
   std::map<sim::TransactionId, npu::TransactionBegun> begun_;
   std::map<sim::TransactionId, std::vector<npu::Dependency>> dependencies_;
-  npu::TracePlayer player_;
+  npu::TraceLogReader reader_;
   observe::TraceThread log_;  // the last: its thread uses the others
 };
 

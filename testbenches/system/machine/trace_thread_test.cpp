@@ -28,7 +28,7 @@ TEST(TraceThread, PlaysEveryEntryOnceAndInOrder) {
   for (std::uint64_t n = 0; n < kEntries; ++n) {
     const TraceEntry entry{TraceEntry::written, 0, static_cast<std::uint16_t>(n % 768),
                            static_cast<std::uint16_t>(n % 72), static_cast<std::uint16_t>(n)};
-    n % 2 == 0 ? log.put(entry, n) : log.put(entry, n, std::int64_t{-1});
+    n % 2 == 0 ? log.append(entry, n) : log.append(entry, n, std::int64_t{-1});
     if (n % 700'000 != 0) continue;
     log.drain();
     EXPECT_EQ(next, n + 1);
@@ -40,15 +40,15 @@ TEST(TraceThread, PlaysEveryEntryOnceAndInOrder) {
 
 TEST(TraceThread, WhatFailsInItIsThrownToTheOneWhoWrites) {
   observe::TraceThread log([](std::span<const std::uint64_t>) { throw std::runtime_error("no room"); });
-  log.put({TraceEntry::read, 0, 0, 0, 0}, 1);
+  log.append({TraceEntry::read, 0, 0, 0, 0}, 1);
   EXPECT_THROW(log.drain(), std::runtime_error);
-  EXPECT_THROW(for (int n = 0; n < 10'000'000; ++n) log.put({TraceEntry::read, 0, 0, 0, 0}, n),
+  EXPECT_THROW(for (int n = 0; n < 10'000'000; ++n) log.append({TraceEntry::read, 0, 0, 0, 0}, n),
                std::runtime_error);
 }
 
 TEST(TraceThread, MayBeGivenUpWithEntriesLeft) {
   observe::TraceThread log([](std::span<const std::uint64_t>) {});
-  for (int n = 0; n < 200'000; ++n) log.put({TraceEntry::read, 0, 0, 0, 0}, n);
+  for (int n = 0; n < 200'000; ++n) log.append({TraceEntry::read, 0, 0, 0, 0}, n);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::shared_ptr<const npu::Recording> recorded(const Setting& setting, int count
   made.place(rig.site(memory, 0, count));
   made.enqueue(host::Runtime::default_stream(0));
   rig.runtime.wait();
-  return std::make_shared<npu::Recording>(recorder.take(0, made.request(), memory.regions()));
+  return std::make_shared<npu::Recording>(recorder.recording_of(0, made.request(), memory.regions()));
 }
 
 inline GemmSetting gemm_of(std::uint32_t rows, std::uint32_t n, std::uint32_t k) {

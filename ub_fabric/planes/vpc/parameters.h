@@ -26,7 +26,7 @@ struct Parameters {
   Bandwidth obs_rate{2'500'000'000};
   Time obs_latency{30'000'000'000};
 
-  // Of a card, one way.
+  // Per card, one way.
   Bandwidth card_rate() const {
     return {static_cast<std::int64_t>(static_cast<double>(rate.bytes_per_second) * share)};
   }

@@ -42,7 +42,7 @@ class VpcPlane {
   void run_until(Time end);
 
   bool finished() const { return unfinished_ == 0; }
-  // Of all that is to be read, what has come.
+  // Share of what is to be read that has arrived.
   double done() const { return static_cast<double>(arrived_) / static_cast<double>(asked_); }
   // From time 0 until the block's last byte has come.
   Time latency(std::size_t read) const { return reads_[read].end; }

@@ -78,12 +78,7 @@ void FlashAttention::lay_out(const Site& site) {
     return;
   }
   inputs_ = reference::make_attention_inputs(case_);
-  runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
-  runtime().put(a.k, std::span<const std::uint16_t>(inputs_->k));
-  runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
-  if (sinks == 0) return;
-  const std::vector<float> rows = sinks_of_tiles(inputs_->sinks);
-  runtime().put(sinks_, std::span<const float>(rows));
+  put_inputs(runtime(), a, sinks_, *inputs_);
 }
 
 std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {

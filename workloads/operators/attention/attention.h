@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,18 @@ namespace cm384::operators {
 
 // Of each head once for every query of a tile, as kernels read them.
 std::vector<float> sinks_of_tiles(const std::vector<float>& of_heads);
+// Puts queries, keys, values and, where `sinks` is an address, scores without values where `arguments` have
+// them.
+template <class Arguments>
+void put_inputs(host::Runtime& runtime, const Arguments& arguments, std::uint64_t sinks,
+                const reference::AttentionInputs& inputs) {
+  runtime.put(arguments.q, std::span<const std::uint16_t>(inputs.q));
+  runtime.put(arguments.k, std::span<const std::uint16_t>(inputs.k));
+  runtime.put(arguments.v, std::span<const std::uint16_t>(inputs.v));
+  if (sinks == 0) return;
+  const std::vector<float> rows = sinks_of_tiles(inputs.sinks);
+  runtime.put(sinks, std::span<const float>(rows));
+}
 
 class FlashAttention final : public KernelOperator {
  public:

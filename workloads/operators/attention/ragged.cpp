@@ -84,12 +84,7 @@ void RaggedAttention::lay_out(const Site& site) {
   reference::AttentionCase all = of;
   all.length = static_cast<std::uint32_t>(tokens());
   inputs_ = reference::make_attention_inputs(all);
-  runtime().put(a.q, std::span<const std::uint16_t>(inputs_->q));
-  runtime().put(a.k, std::span<const std::uint16_t>(inputs_->k));
-  runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
-  if (sinks == 0) return;
-  const std::vector<float> rows = sinks_of_tiles(inputs_->sinks);
-  runtime().put(sinks_, std::span<const float>(rows));
+  put_inputs(runtime(), a, sinks_, *inputs_);
 }
 
 std::uint64_t RaggedAttention::put_arguments(host::DeviceMemory& memory) const {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "traces/random.h"
 #include "workloads/operators/reference/values.h"
 
 namespace cm384::reference {
@@ -21,13 +20,7 @@ std::uint64_t CollectiveCase::out() const {
 }
 
 std::vector<std::uint16_t> make_collective_input(const CollectiveCase& collective, int rank) {
-  traces::Random random(collective.seed, 1 + static_cast<std::uint64_t>(rank));
-  std::vector<std::uint16_t> made(collective.in());
-  for (std::uint16_t& v : made) {
-    const auto bits = static_cast<std::uint32_t>(random.next());
-    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
-  }
-  return made;
+  return draw_bf16(collective.seed, 1 + static_cast<std::uint64_t>(rank), collective.in());
 }
 
 std::string compare_collective(const CollectiveCase& collective, int rank,

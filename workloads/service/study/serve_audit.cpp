@@ -10,6 +10,7 @@
 #include "traces/random.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/layer/decode.h"
+#include "workloads/service/study/audit_sum.h"
 #include "workloads/service/study/recorded_command.h"
 
 namespace cm384::studies {
@@ -136,22 +137,18 @@ bool ServeAudit::add_to(Row& row, const StudyContext& context, std::span<const s
   print_error("cm384: {}; the machine: {}\n", cost(samples), grade());
   auto steps = run(context, samples, result);
   if (!steps) return false;
-  double worst = 0, sum = 0;
+  AuditSum sum;
   for (const Row& step : *steps) {
-    const double off = std::abs(step["difference"].number());
-    worst = std::max(worst, off);
-    sum += off;
+    sum.add(step["difference"].number());
     result.notes.push_back(fmt::format(
         "{}: batch {}, {} tokens: a layer took {:.1f} us of the service ({}), {:.1f} us of the machine: "
         "{:+.1f} %",
         *step["name"].text(), step["batch"].number(), step["kv"].number(), step["used_us"].number(),
         *step["evidence"].text(), step["machine_us"].number(), step["difference"].number() * 100));
   }
-  const bool any = !steps->empty();
-  const double mean = any ? sum / static_cast<double>(steps->size()) : 0;
   result.notes.push_back(fmt::format("audit of {} steps: {:.1f} % at worst, {:.1f} % on the average; {}",
-                                     steps->size(), worst * 100, mean * 100, grade()));
-  row.set("audit_worst", any ? Value(worst) : Value()).set("audit_mean", any ? Value(mean) : Value());
+                                     steps->size(), sum.worst() * 100, sum.mean() * 100, grade()));
+  sum.set(row, "audit");
   row.set("audit", std::move(*steps));
   return true;
 }

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text/error.h"
 #include "base/text/standard_error.h"
 #include "traces/random.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/prefill/prefill_batch.h"
+#include "workloads/service/study/audit_sum.h"
 #include "workloads/service/study/recorded_command.h"
 
 namespace cm384::studies {
@@ -114,11 +114,9 @@ bool PrefillAudit::add_to(Row& row, const StudyContext& context,
       cost(samples), options_.ranks);
   auto batches = run(context, samples, result);
   if (!batches) return false;
-  double worst = 0, sum = 0;
+  AuditSum sum;
   for (const Row& batch : *batches) {
-    const double off = std::abs(batch["difference"].number());
-    worst = std::max(worst, off);
-    sum += off;
+    sum.add(batch["difference"].number());
     result.notes.push_back(fmt::format(
         "{}: {} prompts, {} new tokens behind {}: took {:.1f} ms of the service ({}), {:.1f} ms of the "
         "machine: {:+.1f} %",
@@ -126,13 +124,10 @@ bool PrefillAudit::add_to(Row& row, const StudyContext& context,
         batch["used_ms"].number(), *batch["evidence"].text(), batch["machine_ms"].number(),
         batch["difference"].number() * 100));
   }
-  const bool any = !batches->empty();
-  const double mean = any ? sum / static_cast<double>(batches->size()) : 0;
   result.notes.push_back(
       fmt::format("audit of {} batches of prompts: {:.1f} % at worst, {:.1f} % on the average",
-                  batches->size(), worst * 100, mean * 100));
-  row.set("audit_prefill_worst", any ? Value(worst) : Value())
-      .set("audit_prefill_mean", any ? Value(mean) : Value());
+                  batches->size(), sum.worst() * 100, sum.mean() * 100));
+  sum.set(row, "audit_prefill");
   row.set("audit_prefill", std::move(*batches));
   return true;
 }

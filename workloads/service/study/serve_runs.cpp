@@ -51,9 +51,7 @@ std::vector<service::Deployment> divisions(const service::Deployment& deployment
 // Options of drawn requests that something else overrules.
 void check_load(const StudyContext& context, const ServeOptions& options) {
   const auto refuse = [&](std::initializer_list<const char*> without_effect, const char* with) {
-    for (const char* option : without_effect)
-      if (context.given.contains(option))
-        throw InputError(fmt::format("run serve: --{}: has no effect with --{}", option, with));
+    refuse_given(context.given, "run serve: ", without_effect, fmt::format("with --{}", with));
   };
   if (!options.requests.requests.empty())
     refuse({"lengths", "gaps", "ramp", "turns", "concurrency", "think"}, "requests");

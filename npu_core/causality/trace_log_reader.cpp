@@ -1,4 +1,4 @@
-#include "npu_core/causality/trace_player.h"
+#include "npu_core/causality/trace_log_reader.h"
 
 #include "firmware/abi/queue.h"
 
@@ -30,7 +30,7 @@ bool local_of(const TraceEntry& e) {
 
 }  // namespace
 
-void TracePlayer::play(std::span<const std::uint64_t> words) {
+void TraceLogReader::read(std::span<const std::uint64_t> words) {
   for (std::size_t at = 0; at < words.size();) {
     const TraceEntry entry = TraceLog::entry_of(words[at]);
     const std::uint64_t* const w = &words[at] + 1;
@@ -44,7 +44,7 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
       listener_.host_point(
           {entry.die, static_cast<HostPoint::Kind>(entry.small), time_of(w[0]), time_of(w[1]), rest});
     } else if (entry.kind <= TraceEntry::polled) {
-      play_core(entry, w, die->core(entry.core));
+      read_core_entry(entry, w, die->core(entry.core));
     } else if (entry.kind < TraceEntry::first_of_devices) {
       of_die(entry, w, *die);
     } else {
@@ -53,7 +53,7 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
   }
 }
 
-void play_core(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) {
+void read_core_entry(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) {
   const int pipe = e.small & 7;
   switch (e.kind) {
     case TraceEntry::parked:
@@ -92,7 +92,7 @@ void play_core(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) 
   }
 }
 
-void TracePlayer::of_die(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
+void TraceLogReader::of_die(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
   switch (e.kind) {
     case TraceEntry::cores:
       return die.add_cores(w[0], e.small != 0);
@@ -134,7 +134,7 @@ void TracePlayer::of_die(const TraceEntry& e, const std::uint64_t* w, DieCausali
   }
 }
 
-void TracePlayer::of_devices(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
+void TraceLogReader::of_devices(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
   switch (e.kind) {
     case TraceEntry::written_by_device:
       return die.written_by_device(w[0], w[1], time_of(w[2]));
@@ -155,7 +155,7 @@ void TracePlayer::of_devices(const TraceEntry& e, const std::uint64_t* w, DieCau
 }
 
 // The cores are bits of two words.
-void TracePlayer::barrier(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
+void TraceLogReader::barrier(const TraceEntry& e, const std::uint64_t* w, DieCausality& die) {
   std::vector<std::uint16_t> cores;
   for (std::uint16_t core = 0; core < 128; ++core) {
     if ((w[1 + core / 64] >> core % 64 & 1) != 0) cores.push_back(core);

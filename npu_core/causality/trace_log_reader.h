@@ -12,16 +12,17 @@
 namespace cm384::npu {
 
 // Tells an observer of a core what an entry of its kinds, up to `polled` and `poll_turn`, says.
-void play_core(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
+void read_core_entry(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
 
-class TracePlayer {
+class TraceLogReader {
  public:
-  // Of all dies alike.
-  TracePlayer(const Clock& clock, const CoreShape& vector, const CoreShape& cube, CausalityListener& listener)
+  // Clock and core shapes are the same for all dies.
+  TraceLogReader(const Clock& clock, const CoreShape& vector, const CoreShape& cube,
+                 CausalityListener& listener)
       : clock_(clock), vector_(vector), cube_(cube), listener_(listener) {}
 
   // Whole entries, in the order in which they were written.
-  void play(std::span<const std::uint64_t> words);
+  void read(std::span<const std::uint64_t> words);
 
  private:
   void of_die(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
