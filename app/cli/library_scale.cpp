@@ -5,8 +5,10 @@
 //     t' = least' + (t - least) (longest' - least') / (longest - least)
 //
 // which is exact where a time is one part that all points have and one that grows, and the machine changes
-// each by a factor. With one run of a kind all of its times change by its factor.
+// each by a factor. With one run of a kind all of its times change by its factor. What further runs say of
+// points between is how far scaled ones are off.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +41,7 @@ struct LibraryScaleOptions {
   std::string library = std::string(hw::kDefaultMachine);
   MachineOptions machine;
   std::string out, store, against;
-  int count = 5, jobs = 0;
+  int count = 5, checks = 3, jobs = 0;
   double budget = 0;
   Bytes memory{};
   RowOptions rows;
@@ -52,6 +54,9 @@ struct LibraryScaleOptions {
     MachineOptions::describe(self.machine, visit);
     visit("out", self.out, Form{"FILE"}, "the library of the other machine", hw::Letter{'o'});
     visit("runs", self.count, Range{1, 64}, "points that run on the other machine");
+    visit("checks", self.checks, Range{0, 64},
+          "further points that run there, of each kind in turn the one in the middle: what scaling says of "
+          "them is off by the error of scaled points");
     visit("budget", self.budget, Range{0.0, 1e9},
           "seconds of one core that a run may have taken when the library was measured; 0: any");
     visit("against", self.against, Form{"FILE"},
@@ -91,28 +96,55 @@ std::optional<double> value_of(const LibraryPoint& point, const std::string& nam
   return found == point.values.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Of each kind in turn the point that takes longest, then of each the one that takes least, up to `count`.
-std::vector<std::size_t> choose_runs(const std::vector<LibraryPoint>& points, int count, double budget) {
+std::vector<std::string> kinds_of(const std::vector<LibraryPoint>& points) {
   std::vector<std::string> kinds;
   for (const LibraryPoint& point : points) {
     if (std::ranges::find(kinds, point.kind) == kinds.end()) kinds.push_back(point.kind);
   }
+  return kinds;
+}
+
+// Points of a kind that may run and are not among the `chosen`, by their time.
+std::vector<std::size_t> left_of(const std::vector<LibraryPoint>& points, const std::string& kind,
+                                 double budget, const std::vector<std::size_t>& chosen) {
+  std::vector<std::size_t> left;
+  for (std::size_t n = 0; n < points.size(); ++n) {
+    if (points[n].kind == kind && (budget <= 0 || points[n].seconds <= budget) &&
+        std::ranges::find(chosen, n) == chosen.end())
+      left.push_back(n);
+  }
+  std::ranges::stable_sort(left, {}, [&](std::size_t n) { return time_of(points[n]); });
+  return left;
+}
+
+// Of each kind in turn the point that takes longest, then of each the one that takes least, up to `count`.
+std::vector<std::size_t> choose_runs(const std::vector<LibraryPoint>& points, int count, double budget) {
   std::vector<std::size_t> chosen;
   for (const bool longest : {true, false}) {
-    for (const std::string& kind : kinds) {
-      std::optional<std::size_t> best;
-      for (std::size_t n = 0; n < points.size(); ++n) {
-        const bool may = points[n].kind == kind && (budget <= 0 || points[n].seconds <= budget) &&
-                         std::ranges::find(chosen, n) == chosen.end();
-        if (!may) continue;
-        const bool better = !best || (longest ? time_of(points[n]) > time_of(points[*best])
-                                              : time_of(points[n]) < time_of(points[*best]));
-        if (better) best = n;
-      }
-      if (best && chosen.size() < static_cast<std::size_t>(count)) chosen.push_back(*best);
+    for (const std::string& kind : kinds_of(points)) {
+      const std::vector<std::size_t> left = left_of(points, kind, budget, chosen);
+      if (!left.empty() && chosen.size() < static_cast<std::size_t>(count))
+        chosen.push_back(longest ? left.back() : left.front());
     }
   }
   return chosen;
+}
+
+// Of each kind in turn the point in the middle of those that do not run yet, up to `count`.
+std::vector<std::size_t> choose_checks(const std::vector<LibraryPoint>& points, int count, double budget,
+                                       std::vector<std::size_t> chosen) {
+  std::vector<std::size_t> checks;
+  for (bool any = true; any && checks.size() < static_cast<std::size_t>(count);) {
+    any = false;
+    for (const std::string& kind : kinds_of(points)) {
+      const std::vector<std::size_t> left = left_of(points, kind, budget, chosen);
+      if (left.empty() || checks.size() == static_cast<std::size_t>(count)) continue;
+      any = true;
+      checks.push_back(left[left.size() / 2]);
+      chosen.push_back(checks.back());
+    }
+  }
+  return checks;
 }
 
 // What points of a kind took on both machines.
@@ -157,14 +189,32 @@ class Scaler {
   }
   // What a run of a point gave.
   void add(std::size_t point, const Json& document) {
-    Library one("");
-    const auto* study = point < base_.decode().size() + base_.attention().size() + base_.prefill().size()
-                            ? nullptr
-                            : &base_.operators()[point - base_.decode().size() - base_.attention().size() -
-                                                 base_.prefill().size()];
-    add_point(one, request(point), study == nullptr ? "" : study->metric, document);
+    Library one = library_of(point, document);
     kinds_[points_[point].kind].add(points_[point], service::points_of(one).front());
     measured_.emplace(point, std::move(one));
+  }
+  // The same of a point that scaling does not use, once all that it uses are there.
+  void check(std::size_t point, const Json& document) {
+    const LibraryPoint& before = points_[point];
+    Library one = library_of(point, document);
+    const double scaled = kinds_.at(before.kind).scaled(before, before.values.front().first, time_of(before));
+    const double error = std::abs(scaled / time_of(service::points_of(one).front()) - 1);
+    errors_[before.kind] = std::max(errors_[before.kind], error);
+    measured_.emplace(point, std::move(one));
+  }
+  // Worst of the points that were checked, of a kind; of a kind without any that of the others.
+  double error_of(const std::string& kind) const {
+    if (const auto found = errors_.find(kind); found != errors_.end()) return found->second;
+    double worst = 0;
+    for (const auto& [other, error] : errors_) worst = std::max(worst, error);
+    return worst;
+  }
+
+  std::string error_text() const {
+    if (errors_.empty()) return "none was run to check it";
+    std::vector<std::string> words;
+    for (const auto& [kind, error] : errors_) words.push_back(fmt::format("{} {:.1f} %", kind, error * 100));
+    return fmt::format("those that were run to check it were off by, at worst: {}", fmt::join(words, ", "));
   }
 
   Library library(const std::string& machine) {
@@ -195,6 +245,16 @@ class Scaler {
   }
 
  private:
+  // The library of one point that was run on the other machine.
+  Library library_of(std::size_t point, const Json& document) const {
+    Library one("");
+    const auto* study = point < base_.decode().size() + base_.attention().size() + base_.prefill().size()
+                            ? nullptr
+                            : &base_.operators()[point - base_.decode().size() - base_.attention().size() -
+                                                 base_.prefill().size()];
+    add_point(one, request(point), study == nullptr ? "" : study->metric, document);
+    return one;
+  }
   // The next point: as it was measured, or scaled.
   template <class Point, class Scale>
   void scale_point(Library& made, const Point& point, const std::vector<Point>& (Library::*of)() const,
@@ -206,6 +266,7 @@ class Scaler {
       scales(copy);
       copy.command = command_of(request(next_));
       copy.from = "scaled";
+      copy.error = error_of(points_[next_].kind);
       copy.date.clear();
       made.add(std::move(copy));
     }
@@ -220,7 +281,8 @@ class Scaler {
   const runs::Settings machine_;
   std::map<std::size_t, Library> measured_;
   std::map<std::string, KindScale> kinds_;
-  std::size_t next_ = 0;  // point
+  std::map<std::string, double> errors_;  // by kind, of those that were checked
+  std::size_t next_ = 0;                  // point
 };
 
 // How far scaled points are off measured ones; of what was measured for both nothing.
@@ -228,14 +290,6 @@ void print_errors(const Library& scaled, const std::string& against, const RowOp
   const Library measured = Library::load(against);
   studies::TablePrinter printer(kScaleFields, options.columns);
   const std::vector<LibraryPoint> others = service::points_of(measured);
-  std::vector<std::string> from;
-  const auto add = [&](const auto& list) {
-    for (const auto& point : list) from.push_back(point.from);
-  };
-  add(scaled.decode());
-  add(scaled.attention());
-  add(scaled.prefill());
-  add(scaled.operators());
   const std::vector<LibraryPoint> points = service::points_of(scaled);
   studies::Rows rows;
   double worst = 0, sum = 0;
@@ -243,7 +297,7 @@ void print_errors(const Library& scaled, const std::string& against, const RowOp
     const LibraryPoint& point = points[n];
     const auto other = std::ranges::find_if(
         others, [&](const LibraryPoint& one) { return one.stands_at_the_place_of(point); });
-    if (from[n].empty() || other == others.end()) continue;
+    if (point.from.empty() || other == others.end()) continue;
     const auto& [name, value] = point.values.front();
     const double error = value / time_of(*other) - 1;
     worst = std::max(worst, std::abs(error));
@@ -290,8 +344,12 @@ int scale(const Program& program, const LibraryScaleOptions& options, const stud
   OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());
+  const std::vector<std::size_t> checks =
+      choose_checks(scaler.points(), options.checks, options.budget, chosen);
+  std::vector<std::size_t> all = chosen;
+  all.insert(all.end(), checks.begin(), checks.end());
   std::vector<runs::Runs::Request> requests;
-  for (const std::size_t point : chosen) requests.push_back(scaler.request(point));
+  for (const std::size_t point : all) requests.push_back(scaler.request(point));
   const std::vector<runs::Run> runs = many.points.run(requests);
   if (many.stopped()) return kInterrupted;
   for (std::size_t n = 0; n < runs.size(); ++n) {
@@ -300,13 +358,17 @@ int scale(const Program& program, const LibraryScaleOptions& options, const stud
                   options.out);
       return kCheckFailed;
     }
-    scaler.add(chosen[n], runs[n].document());
+    if (n < chosen.size()) {
+      scaler.add(all[n], runs[n].document());
+    } else {
+      scaler.check(all[n], runs[n].document());
+    }
   }
   const Library made = scaler.library(name);
   output.write(made.text());
   output.finish();
-  print_error("cm384: {}: {} points, {} of them measured and the others scaled\n", options.out,
-              scaler.points().size(), chosen.size());
+  print_error("cm384: {}: {} points, {} of them measured and the others scaled; {}\n", options.out,
+              scaler.points().size(), all.size(), scaler.error_text());
   if (!options.against.empty()) print_errors(made, options.against, options.rows);
   return kDone;
 }

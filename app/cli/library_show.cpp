@@ -42,6 +42,10 @@ constexpr std::array kPointFields{
     Field{"ci95", FieldType::number, "half-width of the 95 % confidence interval, where the run gave one"},
     Field{"seconds", FieldType::number, "of one core of the host; empty: not recorded", true},
     Field{"date", FieldType::text, "when it was measured; empty: not recorded"},
+    Field{"from", FieldType::text, "measured, or scaled from another machine's", true, {}, 8},
+    Field{"error", FieldType::ratio,
+          "of scaled points: what those that were run to check them were off by; empty: none was, or "
+          "measured"},
     Field{"same_model", FieldType::boolean, "golden results have not changed since", true},
     Field{"model", FieldType::text, "fingerprint of the golden results when it was measured"},
     Field{"command", FieldType::text, "that measured it"},
@@ -74,6 +78,8 @@ Row row_of(const service::LibraryPoint& point) {
     row.set(part, known ? part_of(point, part) : studies::Value());
   row.set("seconds", point.seconds > 0 ? studies::Value(point.seconds) : studies::Value());
   row.set("date", point.date.empty() ? studies::Value() : studies::Value(point.date));
+  row.set("from", point.from.empty() ? "measured" : point.from);
+  row.set("error", point.error > 0 ? studies::Value(point.error) : studies::Value());
   row.set("same_model", studies::is_same_model(point.model));
   row.set("model", point.model).set("command", point.command);
   return row;
@@ -116,6 +122,14 @@ int show(const Program&, const LibraryShowOptions& options, const studies::Given
                                            : fmt::format(" of {} to {}", first, last);
   print_now(fmt::format("\n{}: {} points{}; {} of them from before golden results changed\n",
                         library.machine(), points.size(), when, old));
+  const auto scaled = std::ranges::count_if(measured, [](const auto& point) { return !point.from.empty(); });
+  double error = 0;
+  for (const service::LibraryPoint& point : measured) error = std::max(error, point.error);
+  if (scaled > 0)
+    print_now(fmt::format(
+        "{} of them are scaled from another machine's; {}\n", scaled,
+        error > 0 ? fmt::format("those that were run to check it were off by {:.1f} % at worst", error * 100)
+                  : "none was run to check it"));
   if (!curves.empty()) print_now("\n");
   for (const Row& row : curves) print_now(curve_printer.add(row));
   return kDone;

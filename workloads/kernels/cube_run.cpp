@@ -123,6 +123,8 @@ constexpr std::array kStageFields{
           "of what is quantised by rows: root mean square of their largest magnitudes over that of all "
           "elements"},
     Field{"weights_crest", FieldType::number, "the same of the weights, by their channels"},
+    Field{"own_snr_db", FieldType::number,
+          "of the operator alone: compared with double precision on what it read, in `run layer`"},
 };
 constexpr std::array kAccuracy{
     Field{"drawn", FieldType::text, "distribution of the activations, with --accuracy"}.as_condition(),
@@ -309,6 +311,7 @@ void add_accuracy(const AccuracyOptions& options, const std::vector<reference::S
                     {"bf16_snr_db", stage.of_bf16.snr_db()},
                     {"crest", stage.crest},
                     {"weights_crest", stage.weights_crest}});
+    if (stage.own) list.back().set("own_snr_db", stage.own->snr_db());
     result.notes.push_back(fmt::format(
         "{}, activations drawn {}: {} against double precision, where BF16 arithmetic has {}{}", stage.name,
         options.drawn, decibels(stage.exact.snr_db()), decibels(stage.of_bf16.snr_db()),

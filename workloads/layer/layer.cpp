@@ -16,6 +16,7 @@
 #include "traces/random.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/layer/layer_lanes.h"
+#include "workloads/layer/layer_values.h"
 #include "workloads/layer/step_deployment.h"
 #include "workloads/moe/moe_options.h"
 #include "workloads/studies.h"
@@ -383,6 +384,8 @@ namespace {
 
 struct LayerStudyOptions {
   LayerOptions layer;
+  bool full = false;
+  AccuracyOptions accuracy;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -390,6 +393,11 @@ struct LayerStudyOptions {
     LayerOptions::describe(self.layer, visit);
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
+    visit(
+        "payload", self.full, Either{"control", "full"},
+        "full: a microbatch of the layer runs with values as well, on a machine of its own with all dies in "
+        "detail; for --accuracy");
+    AccuracyOptions::describe(self.accuracy, visit);
   }
   void follow(const Given& given) {
     OptionValues values;
@@ -436,6 +444,28 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, LayerRa
   return row;
 }
 
+// Puts how exact the layer is into its row. False: interrupted.
+bool add_exactness(const StudyContext& context, const AccuracyOptions& options, const LayerSetting& setting,
+                   StudyResult& result, Row& row) {
+  if (!options.wanted) return true;
+  StudyContext own = context;
+  own.observers = nullptr;
+  const auto exactness = measure_exactness(own, setting, *options.draw(), result.simulator);
+  if (!exactness) return false;
+  add_accuracy(options, exactness->accuracy.stages, result, row);
+  row.set("drawn", fmt::format("tokens {}; cached latents normal; weights normal, of variance 1 over what a "
+                               "row is multiplied with; norms' factors 1",
+                               options.drawn));
+  row.set("rerouted", exactness->accuracy.rerouted).set("bf16_rerouted", exactness->accuracy.bf16_rerouted);
+  result.notes.push_back(
+      fmt::format("tokens with other experts than in double precision: {:.1f} %, in BF16 arithmetic {:.1f} %",
+                  exactness->accuracy.rerouted * 100, exactness->accuracy.bf16_rerouted * 100));
+  if (exactness->first_difference.empty()) return true;
+  result.passed = false;
+  result.notes.push_back(exactness->first_difference);
+  return true;
+}
+
 StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   StudyResult result;
   all.layer.check_effect(context.given);
@@ -450,6 +480,9 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
     timeline.emplace(context.observers->request().timeline, context.observers->request().shown);
     own.observers = nullptr;
   }
+  if (all.full && !all.accuracy.wanted)
+    throw InputError("run layer: --payload full: allowed: with --accuracy; times do not depend on values");
+  if (all.accuracy.wanted) check_values(settings.front());
   const ChosenLayer chosen = measure_fastest(own, std::move(settings), result.simulator);
   const LayerReading& reading = chosen.reading;
   const LayerSetting& setting = chosen.setting;
@@ -482,6 +515,10 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
     write_lanes(*timeline, reading, setting.microbatches);
     timeline->finish();
     result.notes.push_back(fmt::format("the timeline has the streams of rank {}", reading.kernels_rank));
+  }
+  if (!add_exactness(own, all.accuracy, setting, result, row)) {
+    result.complete = false;
+    return result;
   }
   context.finish_row(result, std::move(row));
   if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
@@ -546,11 +583,23 @@ constexpr std::array kLayerFields{
     Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},
     Field{"experts_rank", FieldType::integer, "the first one in detail with experts, with --expert-ranks"},
     Field{"experts_kernels", FieldType::list, "of that rank", false, kLayerKernelFields},
+    Field{"rerouted", FieldType::ratio,
+          "tokens for which the gate chose other experts than in double precision, with --accuracy"},
+    Field{"bf16_rerouted", FieldType::ratio, "the same of BF16 arithmetic"},
 };
+
+std::span<const Field> layer_fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> fields(kLayerFields.begin(), kLayerFields.end());
+    fields.insert(fields.end(), kAccuracyFields.begin(), kAccuracyFields.end());
+    return fields;
+  }();
+  return all;
+}
 
 }  // namespace
 
 const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches",
-                        kLayerFields, options_of<LayerStudyOptions, run>};
+                        layer_fields(), options_of<LayerStudyOptions, run>};
 
 }  // namespace cm384::studies

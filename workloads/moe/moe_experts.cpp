@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "workloads/operators/gemm/memory.h"
-
 namespace cm384::studies {
 
 ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : run_(run) {
@@ -36,22 +34,11 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : r
 }
 
 void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
-  host::Runtime& runtime = run_.session().runtime();
   const reference::DispatchCase& layer = run_.layer();
-  // As if the rank had no other experts: one group at its place.
-  const auto put = [&](cm384_gemm gemm, std::uint32_t local, std::span<const std::byte> b,
-                       const std::vector<float>& scales) {
-    const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);
-    gemm.groups = 1;
-    gemm.b += local * bytes;
-    operators::put_b(runtime, gemm, b);
-    runtime.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
-  };
   for (const cm384_expert_slot& slot : layer.placement.slots) {
-    if (slot.rank != static_cast<std::uint32_t>(rank)) continue;
-    const auto weights = reference::network_of(layer, static_cast<int>(slot.expert), ffn.width);
-    put(ffn.gate_up, slot.local, weights.gate_up, weights.gate_up_scales);
-    put(ffn.down, slot.local, weights.down, weights.down_scales);
+    if (slot.rank == static_cast<std::uint32_t>(rank))
+      operators::put_network(run_.session().runtime(), ffn, slot.local,
+                             reference::network_of(layer, static_cast<int>(slot.expert), ffn.width));
   }
 }
 

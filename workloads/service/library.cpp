@@ -65,6 +65,7 @@ void each_field(Point& point, Visit&& visit) {
   visit("seconds", point.seconds, kNo);
   visit("date", point.date, kNo);
   visit("from", point.from, kNo);
+  visit("error", point.error, kNo);
   visit("command", point.command, kYes);
   visit("model", point.model, kYes);
 }
@@ -203,7 +204,8 @@ MonotoneCurve by_batch(const std::vector<DecodePoint>& steps, Member member) {
 }  // namespace
 
 std::string_view to_string(Evidence evidence) {
-  constexpr std::array<std::string_view, 4> kNames{"MEASURED", "INTERPOLATED", "EXTRAPOLATED", "PARAMETER"};
+  constexpr std::array<std::string_view, kEvidences> kNames{"MEASURED", "INTERPOLATED", "EXTRAPOLATED",
+                                                            "PARAMETER", "SCALED"};
   return kNames[static_cast<std::size_t>(evidence)];
 }
 
@@ -253,7 +255,10 @@ DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp, int dies_of
   microbatches_ = steps.front().microbatches;
   layers_alike_ = steps.front().layers_alike;
   layers_alone_ = steps.front().layers_alone;
-  for (const DecodePoint& step : steps) layers_known_ = layers_known_ && step.layer_us > 0;
+  for (const DecodePoint& step : steps) {
+    layers_known_ = layers_known_ && step.layer_us > 0;
+    if (!step.from.empty()) scaled_[{step.batch, step.kv}] = step.error;
+  }
   for (const Steps& at : steps_) step_error_ = std::max(step_error_, at.error);
   if (steps_.size() > 1) {
     // Over tokens, at every batch that was measured at all of them.
@@ -266,8 +271,11 @@ DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp, int dies_of
     return;
   }
   std::map<int, Points> attention;
-  for (const AttentionPoint& point : library.attention())
-    if (point.mtp == mtp) attention[point.sequences].emplace_back(point.kv, point.us);
+  for (const AttentionPoint& point : library.attention()) {
+    if (point.mtp != mtp) continue;
+    attention[point.sequences].emplace_back(point.kv, point.us);
+    if (!point.from.empty()) scaled_attention_ = std::max(scaled_attention_, point.error);
+  }
   for (auto& [sequences, points] : attention) {
     points = by_x(std::move(points));
     attention_error_ = std::max(attention_error_, leave_one_out_error(points));
@@ -329,6 +337,22 @@ double DecodeSteps::layer_us(double batch, double kv) const {
 }
 
 StepTime DecodeSteps::at(double batch, double kv) const {
+  StepTime time = between_points(batch, kv);
+  if (time.evidence == Evidence::extrapolated) return time;
+  const auto point = scaled_.find({static_cast<int>(batch), static_cast<int>(kv)});
+  if (time.evidence == Evidence::measured) {
+    if (point == scaled_.end()) return time;
+    return {time.ms, Evidence::scaled, 0, point->second};
+  }
+  const bool attention = kv != steps_.front().kv && scaled_attention_ >= 0;
+  if (scaled_.empty() && !attention) return time;
+  time.evidence = Evidence::scaled;
+  for (const auto& [at, error] : scaled_) time.scaled_error = std::max(time.scaled_error, error);
+  if (attention) time.scaled_error = std::max(time.scaled_error, scaled_attention_);
+  return time;
+}
+
+StepTime DecodeSteps::between_points(double batch, double kv) const {
   if (steps_.size() > 1) {
     // The two numbers of tokens beside `kv` must have the batch.
     const auto above =

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,9 @@
 
 namespace cm384::service {
 
-enum class Evidence : std::uint8_t { measured, interpolated, extrapolated, parameter };
+// Scaled: within the range of points of which some are from another machine.
+enum class Evidence : std::uint8_t { measured, interpolated, extrapolated, parameter, scaled };
+inline constexpr std::size_t kEvidences = 5;
 std::string_view to_string(Evidence evidence);
 
 // A decode step as `run decode` gives it.
@@ -36,6 +39,7 @@ struct DecodePoint {
   double context_bytes = 0;    // of a token of a request, on all dies that have a part of it; 0: not known
   std::string date{};          // when it was measured, "2026-11-28"; empty: not known
   std::string from{};          // "scaled": from a point of another machine; empty: measured
+  double error = 0;            // of a scaled one: what others of its kind were missed by; 0: not known
 };
 // Attention of a microbatch on its stream's cores of one die.
 struct AttentionPoint {
@@ -44,6 +48,7 @@ struct AttentionPoint {
   std::string command, model;
   double seconds = 0;
   std::string date{}, from{};
+  double error = 0;  // of a scaled one
 };
 // A batch of prompts on one instance, as `run prefill` gives it.
 struct PrefillPoint {
@@ -59,6 +64,7 @@ struct PrefillPoint {
   double seconds = 0;
   std::string network{};  // the language model; empty: not known
   std::string date{}, from{};
+  double error = 0;  // of a scaled one
 };
 // A row of any other study: its numbers, by name as tables have them, percentiles and intervals included.
 struct OperatorPoint {
@@ -68,12 +74,14 @@ struct OperatorPoint {
   std::string command, model;
   double seconds = 0;
   std::string date{}, from{};
+  double error = 0;  // of a scaled one
 };
 
 struct StepTime {
   double ms = 0;
   Evidence evidence = Evidence::measured;
-  double error = 0;  // of an interpolated one, by leaving measured ones out: a share of it
+  double error = 0;         // of an interpolated one, by leaving measured ones out: a share of it
+  double scaled_error = 0;  // of a scaled one, besides
 };
 
 class Library {
@@ -134,6 +142,8 @@ class DecodeSteps {
     bool inside = true;
   };
   More more_at(double batch, double kv) const;
+  // As if all points were measured.
+  StepTime between_points(double batch, double kv) const;
 
   // Measured steps of one number of tokens, by batch.
   struct Steps {
@@ -150,6 +160,10 @@ class DecodeSteps {
   bool layers_known_ = true;
   double step_error_ = 0, attention_error_ = 0;
   std::vector<Row> rows_;
+  // Of steps that are scaled, their errors by batch and tokens; the worst of attention's scaled points, -1:
+  // it has none.
+  std::map<std::pair<int, int>, double> scaled_;
+  double scaled_attention_ = -1;
 };
 
 }  // namespace cm384::service

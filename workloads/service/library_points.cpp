@@ -26,7 +26,9 @@ LibraryPoint general(const DecodePoint& p) {
                      p.command,
                      p.model,
                      p.seconds,
-                     p.date};
+                     p.date,
+                     p.from,
+                     p.error};
   if (p.layer_us > 0) point.values.emplace_back("layer_us", p.layer_us);
   return point;
 }
@@ -34,7 +36,8 @@ LibraryPoint general(const AttentionPoint& p) {
   return {"attention",    coordinates({{"mtp", p.mtp}, {"sequences", p.sequences}, {"kv", p.kv}}),
           {{"us", p.us}}, p.command,
           p.model,        p.seconds,
-          p.date};
+          p.date,         p.from,
+          p.error};
 }
 LibraryPoint general(const PrefillPoint& p) {
   LibraryPoint point{
@@ -44,7 +47,9 @@ LibraryPoint general(const PrefillPoint& p) {
       p.command,
       p.model,
       p.seconds,
-      p.date};
+      p.date,
+      p.from,
+      p.error};
   if (!p.way.empty()) point.at.insert(point.at.begin() + 1, {"way", p.way});
   if (p.cached > 0) point.at.emplace_back("cached", std::to_string(p.cached));
   point.at.emplace_back("tokens", std::to_string(p.tokens));
@@ -55,7 +60,7 @@ LibraryPoint general(const PrefillPoint& p) {
   return point;
 }
 LibraryPoint general(const OperatorPoint& p) {
-  LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds, p.date};
+  LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds, p.date, p.from, p.error};
   const auto first = std::ranges::find(point.values, p.metric, &std::pair<std::string, double>::first);
   if (first != point.values.end()) std::rotate(point.values.begin(), first, first + 1);
   return point;

@@ -21,6 +21,8 @@ struct LibraryPoint {
   std::string command, model;
   double seconds = 0;  // of one core of the host; 0: not known
   std::string date{};  // when it was measured; empty: not known
+  std::string from{};  // "scaled"; empty: measured
+  double error = 0;    // of a scaled one: library.h
 
   std::string place() const { return text_of(at); }
   bool stands_at_the_place_of(const LibraryPoint& other) const {

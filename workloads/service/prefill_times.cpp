@@ -66,6 +66,7 @@ PrefillCurves::PrefillCurves(std::vector<Batch> batches, MonotoneCurve rest, Mon
       attention_(std::move(attention)),
       context_(std::move(context)) {
   error_ = leave_one_out();
+  for (const Batch& batch : batches_) scaled_error_ = std::max(scaled_error_, batch.scaled_error);
 }
 
 std::optional<PrefillCurves> PrefillCurves::through(std::vector<Batch> batches) {
@@ -103,12 +104,16 @@ StepTime PrefillCurves::of(const PrefillWork& work) const {
   const double ms = rest_(tokens) + attention_(pairs) + context_(context);
   if (!rest_.has(tokens) || !attention_.has(pairs) || !context_.has(context))
     return {ms, Evidence::extrapolated, error_};
-  const bool measured = std::ranges::any_of(batches_, [&](const Batch& batch) {
+  const auto point = std::ranges::find_if(batches_, [&](const Batch& batch) {
     return batch.work.tokens == tokens && batch.work.pairs == pairs && batch.work.context == context &&
            std::abs(ms - batch.latency_ms) <= kSame * ms;
   });
-  if (measured) return {ms, Evidence::measured, 0};
-  return {ms, Evidence::interpolated, error_};
+  if (point != batches_.end()) {
+    if (point->scaled_error < 0) return {ms, Evidence::measured, 0};
+    return {ms, Evidence::scaled, 0, point->scaled_error};
+  }
+  if (scaled_error_ < 0) return {ms, Evidence::interpolated, error_};
+  return {ms, Evidence::scaled, error_, scaled_error_};
 }
 
 PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library) : spec_(deployment.prefill) {
@@ -136,7 +141,8 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
         {{prompts * work.tokens, prompts * work.pairs, prompts * work.context},
          latency_ms,
          point.attention_ms > 0 ? point.attention_ms : latency_ms * spec_.attention_share,
-         point.context_ms});
+         point.context_ms,
+         point.from.empty() ? -1 : point.error});
   }
   one_ = PrefillCurves::through(std::move(batches[0]));
   two_ = PrefillCurves::through(std::move(batches[1]));

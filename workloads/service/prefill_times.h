@@ -29,6 +29,7 @@ class PrefillCurves {
   struct Batch {
     PrefillWork work;
     double latency_ms = 0, attention_ms = 0, context_ms = 0;  // parts of it: attention, keys and values
+    double scaled_error = -1;  // of a scaled one (library.h); -1: it was measured
   };
   // Nothing unless there are two numbers of tokens and two of pairs: fewer say nothing of other batches.
   static std::optional<PrefillCurves> through(std::vector<Batch> batches);
@@ -43,7 +44,7 @@ class PrefillCurves {
 
   std::vector<Batch> batches_;
   MonotoneCurve rest_, attention_, context_;  // ms, by tokens, pairs, and tokens of the context
-  double error_ = 0;
+  double error_ = 0, scaled_error_ = -1;
 };
 
 // Measured batches of the library where it has enough of the instance's dies; otherwise the deployment's

@@ -9,7 +9,7 @@ EvidenceSum EvidenceSum::of(const StepTime& time, Time span) {
   const double known = time.ms * 1e-3, all = span.us() * 1e-6;
   sum.s[static_cast<std::size_t>(time.evidence)] = known;
   sum.s[static_cast<std::size_t>(Evidence::parameter)] += std::max(0.0, all - known);
-  sum.error_s = known * time.error;
+  sum.error_s = known * (time.error + time.scaled_error);
   return sum;
 }
 

@@ -13,12 +13,13 @@ namespace cm384::service {
 
 // Time by what is known of it, s.
 struct EvidenceSum {
-  std::array<double, 4> s{};  // by Evidence
-  double error_s = 0;  // that the interpolated part may be off by: its curves' errors, by leaving points out
+  std::array<double, kEvidences> s{};  // by Evidence
+  // That it may be off by: errors of curves, by leaving points out, and of scaled points.
+  double error_s = 0;
 
   // A batch or step that takes `span`: what the library says of it, and parameters of the deployment.
   static EvidenceSum of(const StepTime& time, Time span);
-  double total() const { return s[0] + s[1] + s[2] + s[3]; }
+  double total() const { return s[0] + s[1] + s[2] + s[3] + s[4]; }
   EvidenceSum times(double factor) const;
   EvidenceSum& operator+=(const EvidenceSum& o);
   EvidenceSum& operator-=(const EvidenceSum& o);

@@ -15,11 +15,13 @@ void BusyEvidence::add(const StepTime& time, const char* what, double first, dou
                      "--allow-extrapolation");
   s_[static_cast<std::size_t>(time.evidence)] += time.ms * 1e-3;
   worst_error_ = std::max(worst_error_, time.error);
+  worst_scaled_ = std::max(worst_scaled_, time.scaled_error);
 }
 
 void BusyEvidence::add_to(ServiceResult& result) const {
   result.evidence_s = s_;
   result.worst_error = worst_error_;
+  result.worst_scaled = worst_scaled_;
 }
 
 double Membership::seconds_until(Time end) const {

@@ -32,8 +32,8 @@ class BusyEvidence {
 
  private:
   bool allow_extrapolation_;
-  std::array<double, 4> s_{};
-  double worst_error_ = 0;
+  std::array<double, kEvidences> s_{};
+  double worst_error_ = 0, worst_scaled_ = 0;
 };
 
 // The time that an instance belongs to its pool. A role switch closes it; it leaves once it has drained.

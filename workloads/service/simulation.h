@@ -114,9 +114,10 @@ struct ServiceResult {
   double request_seconds = 0;                    // integral of requests that have arrived and are not done
   double prefill_busy_s = 0, decode_busy_s = 0;  // over instances
   double rdma_busy_s = 0;                        // over receiving links
-  std::array<double, 4> evidence_s{};            // busy time by Evidence
+  std::array<double, kEvidences> evidence_s{};   // busy time by Evidence
   std::vector<LatencyEvidence> evidence_of;      // by number of the request, where it was asked for
   double worst_error = 0;                        // of an interpolated time, by leaving points out
+  double worst_scaled = 0;                       // of a time by scaled points, besides
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
                restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0,
                scaled_up = 0, scaled_down = 0, decode_scaled_up = 0, decode_scaled_down = 0,

@@ -58,6 +58,11 @@ class LayerWork {
     made.again = again && of != Of::head;
     work_.operations.push_back(std::move(made));
   }
+  // Rows of tokens, of so many heads each.
+  void norm_of_heads(const char* name, const Attention& of, Whole heads) {
+    rows(Of::attention, name, "head-norm", tokens(), heads * of.key_width);
+    work_.operations.back().attention = of;
+  }
   void message(const char* name, Message::Kind kind, Message::Among among, Whole bytes) {
     work_.messages.push_back({name, kind, among, bytes});
   }
@@ -83,6 +88,10 @@ class LayerWork {
       product(Of::attention, "queries, keys and values", 1, tokens(),
               heads * of.key_width * (of.output_gate ? 2 : 1) + kv * (of.key_width + of.value_width),
               model_.hidden);
+      if (of.head_norms) {
+        norm_of_heads("norm of queries", of, heads);
+        norm_of_heads("norm of keys", of, kv);
+      }
       rows(Of::attention, "rotation", "rope", tokens(), (heads + kv) * of.key_width / kRotated, false);
     }
     if (plan_.context > 1)

@@ -142,11 +142,15 @@ OperatorTime TrainParts::rows(const models::Model& model, const Operation& of) {
     while (width % (128 * parts) != 0 ? width > 128 * parts : width / parts > 8192) ++parts;
     rows *= parts;
     width = rounded_up(width / parts, 128);
-  } else if (of.operation != "gate") {
+  } else if (of.operation != "gate" && of.operation != "head-norm") {
     width = rounded_up(width, 64);
   }
   const std::int64_t some = std::min<std::int64_t>(rows, measures_.rows);
   request.shape = fmt::format("{}x{}", some, width);
+  if (of.operation == "head-norm") {
+    const std::int64_t each = of.attention.key_width;
+    request.shape = fmt::format("{}x{}", some * (width / each), each);
+  }
   if (of.operation == "gate") {
     const models::Experts& experts = model.experts();
     if (experts.gate == "softmax") request.name = "softmax-gate";
@@ -183,6 +187,7 @@ OperatorTime TrainParts::attention(const Operation& of) {
     some.width = number(whole.key_width);
     if (whole.kind == models::AttentionKind::sliding && whole.window < length)
       some.window = number(whole.window);
+    some.sinks = whole.sink_scores;
   } else {
     some.heads = number(std::min(of.heads, kHeads));
   }
@@ -193,7 +198,7 @@ OperatorTime TrainParts::attention(const Operation& of) {
   made.share = some.heads * pairs(length) /
                (static_cast<double>(of.heads * of.sequences) * pairs(plan_.sequence) * of.share);
   made.forward = attention_us(some, false) / made.share;
-  made.backward = some.kv_heads > 0 && some.width == kBackwardHead && some.window == 0;
+  made.backward = some.kv_heads > 0 && some.width == kBackwardHead && some.window == 0 && !some.sinks;
   if (made.backward) {
     made.inputs = attention_us(some, true) / made.share;
     return made;
@@ -209,8 +214,8 @@ OperatorTime TrainParts::attention(const Operation& of) {
 }
 
 double TrainParts::attention_us(const reference::AttentionCase& of, bool backward) {
-  return once(fmt::format("attention{} {}x{}x{}x{}x{}", backward ? " backward" : "", of.heads, of.kv_heads,
-                          of.width, of.length, of.window),
+  return once(fmt::format("attention{} {}x{}x{}x{}x{}{}", backward ? " backward" : "", of.heads, of.kv_heads,
+                          of.width, of.length, of.window, of.sinks ? " with sinks" : ""),
               [&] {
                 Alone alone(context_, result_, 0);
                 const double us =

@@ -53,6 +53,7 @@ KeptElements kept_by_attention(const Model& model, const Attention& of, const Pl
   } else {
     const double kv = std::max(1.0, static_cast<double>(of.kv_heads) / tensor);
     kept.group += heads * key * (of.output_gate ? 2 : 1) + kv * (key + value);
+    if (of.head_norms && !again) kept.group += (heads + kv) * key;  // as they were before
   }
   return kept;
 }

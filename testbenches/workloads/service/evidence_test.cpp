@@ -42,6 +42,34 @@ TEST(LatencyEvidence, IsThatOfTheBatchAndTheStepsOfOneRequest) {
   EXPECT_NEAR(of.decode.error_s, 4 * step.ms * 1e-3 * step.error, 1e-12);
 }
 
+// Time by scaled points is told from the rest, with their error.
+TEST(LatencyEvidence, OfAScaledLibraryIsScaled) {
+  RequestTrace trace;
+  trace.requests.resize(1);
+  trace.requests[0].prompt = 500;
+  trace.requests[0].output = 9;
+  const Library whole = small_library();
+  Library library("other");
+  for (DecodePoint point : whole.decode()) {
+    point.from = "scaled";
+    point.error = 0.03;
+    library.add(point);
+  }
+  for (const AttentionPoint& point : whole.attention()) library.add(point);
+  ServiceOptions options;
+  options.evidence = true;
+  const ServiceResult result = serve(trace, small_deployment(), library, options);
+  const LatencyEvidence of = result.evidence_of.at(0);
+  constexpr auto kScaled = static_cast<std::size_t>(Evidence::scaled);
+  const StepTime step = DecodeSteps(library, 4, 1).at(8, 128);
+  EXPECT_EQ(step.evidence, Evidence::scaled);
+  EXPECT_GT(of.decode.s[kScaled], 0);
+  EXPECT_EQ(of.decode.s[kMeasured], 0);
+  EXPECT_NEAR(of.decode.error_s, of.decode.s[kScaled] * (step.error + 0.03), 1e-12);
+  EXPECT_NEAR(of.decode.total(), of.decode.s[kScaled] + of.decode.s[kParameter], 1e-12);
+  EXPECT_DOUBLE_EQ(result.worst_scaled, 0.03);
+}
+
 // From the beginning of its prompt to the first token its batches are one behind the other, and from its
 // first step to its end the steps.
 TEST(LatencyEvidence, KeepsAllOfTheTime) {

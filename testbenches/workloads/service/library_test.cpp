@@ -62,6 +62,36 @@ TEST(DecodeSteps, AreMeasuredInterpolatedOrExtrapolated) {
   EXPECT_EQ(steps.at(8, 127).evidence, Evidence::extrapolated);
 }
 
+// Steps at a scaled point, or on curves that have one, are scaled; those at a measured one are measured.
+TEST(DecodeSteps, TellScaledPointsFromMeasuredOnes) {
+  const Library whole = small_library();
+  Library library("other");
+  for (DecodePoint point : whole.decode()) {
+    if (point.batch == whole.decode().front().batch) point.from = "scaled", point.error = 0.03;
+    library.add(point);
+  }
+  for (AttentionPoint point : whole.attention()) {
+    point.from = "scaled";
+    point.error = 0.04;
+    library.add(point);
+  }
+  const DecodeSteps before(whole, 4, 1), steps(Library::parse(library.text(), "again"), 4, 1);
+  const int scaled = whole.decode().front().batch, measured = whole.decode().back().batch;
+  const StepTime at = steps.at(scaled, 1024), other = steps.at(measured, 1024);
+  EXPECT_EQ(at.evidence, Evidence::scaled);
+  EXPECT_DOUBLE_EQ(at.scaled_error, 0.03);
+  EXPECT_DOUBLE_EQ(at.error, 0);
+  EXPECT_EQ(other.evidence, Evidence::measured);
+  const StepTime between = steps.at(12, 1024), longer = steps.at(measured, 2000);
+  EXPECT_EQ(between.evidence, Evidence::scaled);
+  EXPECT_DOUBLE_EQ(between.error, before.at(12, 1024).error);
+  EXPECT_DOUBLE_EQ(between.scaled_error, 0.03);
+  EXPECT_EQ(longer.evidence, Evidence::scaled);
+  EXPECT_DOUBLE_EQ(longer.scaled_error, 0.04);
+  EXPECT_EQ(steps.at(33, 1024).evidence, Evidence::extrapolated);
+  EXPECT_EQ(to_string(Evidence::scaled), "SCALED");
+}
+
 TEST(DecodeSteps, TakeLongerByWhatAttentionTakesWhereItBinds) {
   const DecodeSteps steps(small_library(), 4, 1);
   // Two sequences at 1,024 tokens take 30 us, at 4,096 they take 90: 60 more in each microbatch. Halves of

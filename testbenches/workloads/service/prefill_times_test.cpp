@@ -54,6 +54,24 @@ TEST(PrefillTimes, AreAttentionByPairsAndTheRestByTokens) {
   expect(100, 20'018, 10 + 24 + 0.02, Evidence::extrapolated);
 }
 
+TEST(PrefillTimes, TellScaledBatchesFromMeasuredOnes) {
+  const Library whole = with_prefill();
+  Library library = small_library();
+  for (PrefillPoint point : whole.prefill()) {
+    if (point.tokens == 100) point.from = "scaled", point.error = 0.02;
+    library.add(point);
+  }
+  const PrefillTimes times(small_deployment(), library), before(small_deployment(), with_prefill());
+  EXPECT_EQ(times.of({400, 20'000, 400}).evidence, Evidence::measured);
+  const StepTime at = times.of({100, 500, 100}), between = times.of({200, 2000, 200});
+  EXPECT_EQ(at.evidence, Evidence::scaled);
+  EXPECT_DOUBLE_EQ(at.scaled_error, 0.02);
+  EXPECT_EQ(between.evidence, Evidence::scaled);
+  EXPECT_DOUBLE_EQ(between.scaled_error, 0.02);
+  EXPECT_DOUBLE_EQ(between.error, before.of({200, 2000, 200}).error);
+  EXPECT_EQ(times.of({500, 2000, 500}).evidence, Evidence::extrapolated);
+}
+
 TEST(PrefillTimes, CarryOnByHowMuchABatchIsMissedWithoutIt) {
   const PrefillTimes times(small_deployment(), with_prefill());
   // Worst is that of 200 tokens. Rest without it: 10 + 20 / 3. Attention without 1,000 pairs, a third of the

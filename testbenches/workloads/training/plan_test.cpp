@@ -96,6 +96,26 @@ TEST(TrainingFlops, OneRankMayGetMoreRows) {
   EXPECT_EQ(routed(1.5).m, 4096 * 8 * 8 / 128 * 3 / 2);
 }
 
+// Rows of a tensor-parallel group's tokens, of the heads that a die has; none where the model has no norms.
+TEST(TrainingWork, NormsOfHeads) {
+  const auto norms = [](const char* name, int tensor) {
+    const models::Model model = models::load_model(name);
+    std::vector<Operation> found;
+    for (const Operation& of : work_of_layer(model, model.layers[0], plan_of(1, tensor, 1), 1).operations) {
+      if (of.operation == "head-norm") found.push_back(of);
+    }
+    return found;
+  };
+  const std::vector<Operation> qwen = norms("qwen3-32b", 4);
+  ASSERT_EQ(qwen.size(), 2U);
+  EXPECT_EQ(qwen[0].rows, 4096);
+  EXPECT_EQ(qwen[0].width, 64 / 4 * 128);
+  EXPECT_EQ(qwen[1].width, 8 / 4 * 128);
+  EXPECT_EQ(qwen[0].attention.key_width, 128);
+  EXPECT_TRUE(qwen[0].again);
+  EXPECT_TRUE(norms("llama-3.3-70b", 4).empty());
+}
+
 TEST(TrainingFlops, Recomputation) {
   const models::Model v3 = models::load_model("deepseek-r1");
   Plan plan = plan_of(1, 1, 1);
@@ -205,8 +225,12 @@ TEST(TrainingMemory, KeptOfALayer) {
   // Experts: tokens x chosen x (hidden + 3 width) x 2 B more than the attention and the norm.
   const models::Model qwen = models::load_model("qwen3-235b-a22b");
   const double attention = 2 * 4096 + 64 * 128 * 2 + 2 * 4 * 128, norms = 2 * 4096;
+  // Queries and keys also as they were before their norms, unless these are computed again.
+  const double heads = (64 + 4) * 128;
   EXPECT_DOUBLE_EQ(kept_bytes(qwen, qwen.layers[0], plan_of(1, 1, 1), Recompute::none),
-                   tokens * 2 * (attention + norms + 8 * (4096 + 3 * 1536)));
+                   tokens * 2 * (attention + heads + norms + 8 * (4096 + 3 * 1536)));
+  EXPECT_DOUBLE_EQ(kept_bytes(qwen, qwen.layers[0], plan_of(1, 1, 1), Recompute::selective),
+                   tokens * 2 * (attention - 4096 + norms / 2 + 8 * (4096 + 2 * 1536)));
 }
 
 TEST(TrainingPlan, LayersAreSpread) {

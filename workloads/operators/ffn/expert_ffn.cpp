@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <span>
 
 #include "workloads/operators/gemm/four_bits.h"
 #include "workloads/operators/gemm/memory.h"
@@ -95,6 +96,20 @@ std::string ExpertFfn::size() const {
                      setting_.int4   ? " w4a8"
                      : setting_.bf16 ? " bf16"
                                      : "");
+}
+
+void put_network(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
+                 const reference::NetworkWeights& weights) {
+  // As if the rank had no other experts: one group at its place.
+  const auto put = [&](cm384_gemm gemm, std::span<const std::byte> b, const std::vector<float>& scales) {
+    const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);
+    gemm.groups = 1;
+    gemm.b += local * bytes;
+    put_b(runtime, gemm, b);
+    runtime.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
+  };
+  put(ffn.gate_up, weights.gate_up, weights.gate_up_scales);
+  put(ffn.down, weights.down, weights.down_scales);
 }
 
 }  // namespace cm384::operators

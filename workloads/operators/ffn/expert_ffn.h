@@ -12,6 +12,7 @@
 #include "firmware/abi/dispatch.h"
 #include "firmware/abi/ffn.h"
 #include "workloads/operators/operator.h"
+#include "workloads/operators/reference/expert_networks.h"
 
 namespace cm384::operators {
 
@@ -66,5 +67,10 @@ class ExpertFfn final : public KernelOperator {
   cm384_ffn_bf16 arguments_{};  // for INT8: the network of it
   cm384_ffn_w4a8 four_bits_{};  // all but the network
 };
+
+// Copies the weights of a rank's expert number `local` to where kernel `ffn` reads them, in payload mode
+// full.
+void put_network(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
+                 const reference::NetworkWeights& weights);
 
 }  // namespace cm384::operators

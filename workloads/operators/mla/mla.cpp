@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace cm384::operators {
 namespace {
@@ -58,12 +59,18 @@ void LatentAttention::lay_out_tensors(const Site& site, cm384_mla& a) {
     runtime().mark_payload(a.out, rows() * CM384_MLA_LATENT * 2);
     return;
   }
-  inputs_ = reference::make_mla_inputs(case_);
+  if (!inputs_) inputs_ = reference::make_mla_inputs(case_);
   const auto q = std::span<const std::uint16_t>(inputs_->q);
   runtime().put(a.kv, std::span<const std::uint16_t>(inputs_->pages));
   if (!prolog_) runtime().put(a.q, q);
   // Something to work on: queries are as large as latents.
   if (still_) runtime().put(a.out, q.first(rows() * CM384_MLA_LATENT));
+}
+
+void LatentAttention::read(std::vector<std::uint16_t> pages, float scale) {
+  case_.scale = scale;
+  inputs_ = reference::make_mla_inputs(case_);
+  inputs_->pages = std::move(pages);
 }
 
 void LatentAttention::enqueue(host::Stream stream) {

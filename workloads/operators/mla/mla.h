@@ -37,6 +37,9 @@ class LatentAttention : public KernelOperator {
   // them back when it is enqueued, which must have run by then. Or nothing of it is to run, and what it would
   // put out is made up.
   void follows_prolog() { prolog_ = true; }
+  // Before place(), in payload mode full: the pages of its cache, by page_table(), and what scores are
+  // multiplied by, in place of drawn ones.
+  void read(std::vector<std::uint16_t> pages, float scale);
   void stands_still() { still_ = true; }
   void enqueue(host::Stream stream) override;
 

@@ -34,7 +34,7 @@ void MlaProlog::lay_out(const Site& site) {
   const std::vector<float> rope = reference::make_rope(positions);
   runtime().put(arguments_.rope, std::span<const float>(rope));
   if (!site.full) return;
-  inputs_ = reference::make_prolog_inputs(case_, positions);
+  if (!inputs_) inputs_ = reference::make_prolog_inputs(case_, positions);
   const auto put = [&](std::uint64_t to, const std::vector<std::uint16_t>& from) {
     runtime().put(to, std::span<const std::uint16_t>(from));
   };
@@ -135,7 +135,7 @@ void MlaOutput::lay_out(const Site& site) {
   if (setting_.int8) out.a = site.memory.allocate_lines(tokens * out.a_pitch);
   out.c = site.memory.allocate_lines(tokens * out.c_pitch);
   if (!site.full) return;
-  weights_ = reference::make_output_weights(case_);
+  if (!weights_) weights_ = reference::make_output_weights(case_);
   put_weights(runtime(), value, weights_->value);
   put_weights(runtime(), out, weights_->out);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "firmware/abi/mla_output.h"
 #include "firmware/abi/mla_prolog.h"
@@ -24,6 +25,8 @@ class MlaProlog final : public KernelOperator {
   // The first and last token and some between.
   std::string check() const override;
   const cm384_mla_prolog& arguments() const { return arguments_; }
+  // Before place(), in payload mode full: in place of drawn ones.
+  void read(reference::PrologInputs inputs) { inputs_ = std::move(inputs); }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
   const reference::ProjectionCase& projections() const { return case_; }
   // In payload mode full.
@@ -55,6 +58,8 @@ class MlaOutput final : public KernelOperator {
   }
   std::string check() const override;
   const cm384_mla_output& arguments() const { return arguments_; }
+  // Before place(), in payload mode full: in place of drawn ones.
+  void read(reference::OutputWeights weights) { weights_ = std::move(weights); }
 
  private:
   void lay_out(const Site& site) override;

@@ -75,6 +75,7 @@ struct StageAccuracy {
   Deviation bf16{};     // from BF16 arithmetic: operands and results rounded to BF16, sums exact
   Deviation of_bf16{};  // of BF16 arithmetic from double precision
   std::optional<double> crest{}, weights_crest{};  // of what was quantised
+  std::optional<Deviation> own{};  // from double precision on what the operator read; empty: not compared
 };
 
 }  // namespace cm384::reference

@@ -65,15 +65,26 @@ void note_of_parameters(const service::Deployment& deployment, const service::Li
 void note_of_library(const service::Library& library, StudyResult& result) {
   if (!library.checked())
     result.notes.emplace_back("the library has no checksum: whether it is as it was measured is not known");
-  std::size_t points = 0, others = 0;
+  std::size_t points = 0, others = 0, scaled = 0;
+  double error = 0;
   const auto count = [&](const auto& list) {
     points += list.size();
+    for (const auto& point : list) {
+      scaled += point.from.empty() ? 0 : 1;
+      error = std::max(error, point.error);
+    }
     others += static_cast<std::size_t>(
         std::ranges::count_if(list, [](const auto& point) { return !is_same_model(point.model); }));
   };
   count(library.decode());
   count(library.attention());
   count(library.prefill());
+  if (scaled > 0)
+    result.notes.push_back(fmt::format(
+        "{} of {} points of the library are scaled from another machine, by runs on this one; {}", scaled,
+        points,
+        error > 0 ? fmt::format("those that were run to check it were off by {:.1f} % at worst", error * 100)
+                  : "none was run to check it"));
   if (const auto [first, last] = service::dates_of(service::points_of(library)); !first.empty())
     result.notes.push_back(first == last
                                ? fmt::format("the library was measured on {}", first)
@@ -358,6 +369,8 @@ constexpr std::array kEvidence{
     Field{"interpolated", FieldType::ratio, "between its points"},
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
+    Field{"scaled", FieldType::ratio,
+          "by points that `library scale` made of another machine's, or between such points; empty: none"},
 };
 constexpr std::array kEvidenceAt{
     Field{"metric", FieldType::text, "ttft, tpot or e2e"},
@@ -367,8 +380,10 @@ constexpr std::array kEvidenceAt{
     Field{"interpolated", FieldType::ratio, "between its points"},
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment, links, reads of the cache"},
+    Field{"scaled", FieldType::ratio, "by scaled points or between them; empty: none"},
     Field{"error", FieldType::ratio,
-          "that it may be off by: errors of the library's curves, by leaving points out, weighted by time"},
+          "that it may be off by: errors of the library's curves, by leaving points out, and of scaled "
+          "points, weighted by time"},
     Field{"before", FieldType::ratio, "of this time: until the first token"},
     Field{"audited", FieldType::ratio,
           "what audited batches and steps were off by on the average, as a share of this time; with "
@@ -451,6 +466,8 @@ constexpr std::array kServeFields{
     Field{"token_share", FieldType::ratio, "tokens of prompts that were not computed"},
     Field{"evidence", FieldType::object, "where busy time comes from", false, kEvidence},
     Field{"interpolation_error", FieldType::ratio, "worst of the library's curves, by leaving points out"},
+    Field{"scaled_error", FieldType::ratio,
+          "worst of the scaled points, as `library scale` has checked them; 0: it has not; empty: none"},
     Field{"evidence_at", FieldType::list,
           "where latencies come from, over the hundredth of the requests next to a percentile, with "
           "--evidence; of the first seed",

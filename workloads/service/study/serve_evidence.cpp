@@ -37,7 +37,7 @@ EvidenceSum behind_it(const service::Served& served, const service::LatencyEvide
 Row row_of(const char* metric, const char* percentile, double ms, const EvidenceSum& sum, double before) {
   const double all = std::max(1e-300, sum.total());
   const auto share = [&](service::Evidence of) { return sum.s[static_cast<std::size_t>(of)] / all; };
-  return {{"metric", metric},
+  Row row{{"metric", metric},
           {"percentile", percentile},
           {"ms", ms},
           {"measured", share(service::Evidence::measured)},
@@ -46,6 +46,8 @@ Row row_of(const char* metric, const char* percentile, double ms, const Evidence
           {"parameter", share(service::Evidence::parameter)},
           {"error", sum.error_s / all},
           {"before", before / all}};
+  if (const double scaled = share(service::Evidence::scaled); scaled > 0) row.set("scaled", scaled);
+  return row;
 }
 
 }  // namespace

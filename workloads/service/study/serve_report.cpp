@@ -131,11 +131,14 @@ void set_evidence(Row& row, const service::ServiceResult& result) {
   const auto share = [&](service::Evidence evidence) {
     return sum == 0 ? 0 : result.evidence_s[static_cast<std::size_t>(evidence)] / sum;
   };
-  row.set("evidence", Row{{"measured", share(service::Evidence::measured)},
-                          {"interpolated", share(service::Evidence::interpolated)},
-                          {"extrapolated", share(service::Evidence::extrapolated)},
-                          {"parameter", share(service::Evidence::parameter)}});
-  row.set("interpolation_error", result.worst_error);
+  Row evidence{{"measured", share(service::Evidence::measured)},
+               {"interpolated", share(service::Evidence::interpolated)},
+               {"extrapolated", share(service::Evidence::extrapolated)},
+               {"parameter", share(service::Evidence::parameter)}};
+  const double scaled = share(service::Evidence::scaled);
+  if (scaled > 0) evidence.set("scaled", scaled);
+  row.set("evidence", std::move(evidence)).set("interpolation_error", result.worst_error);
+  if (scaled > 0) row.set("scaled_error", result.worst_scaled);
 }
 
 // Of all instances while they are there; those of a pool that does not scale always are.
