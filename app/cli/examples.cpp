@@ -69,8 +69,7 @@ constexpr Examples kExamples[]{
        {"cm384 run kernel axpy.elf --profile lines/", "its hottest source lines"}}}},
     {"run layer",
      {{{"cm384 run layer --ranks 8 --batch 16 --kv 512 --layers 2", "two layers on eight ranks"},
-       {"cm384 run layer --ranks 8 --experts 64 --batch 8 --kv 256 --hidden 512 --heads 16 --width 128 "
-        "--payload full --accuracy",
+       {"cm384 run layer --ranks 8 --experts 64 --batch 8 --hidden 512 --heads 16 --payload full --accuracy",
         "how exact each operator of a layer is in INT8, and the layer"}}}},
     {"run mla",
      {{{"cm384 run mla --batch 96 --kv-len 4096 --mtp 0", "one token per sequence"},
