@@ -69,9 +69,8 @@ constexpr Examples kExamples[]{
        {"cm384 run kernel axpy.elf --profile lines/", "its hottest source lines"}}}},
     {"run layer",
      {{{"cm384 run layer --ranks 8 --batch 16 --kv 512 --layers 2", "two layers on eight ranks"},
-       {"cm384 run layer --ranks 8 --experts 64 --batch 8 --kv 256 --hidden 512 --q-lora 256 --heads 16 "
-        "--width 128 --layers 2 --payload full --accuracy --draw outliers:7:20",
-        "how exact INT8 is in a layer whose tokens have seven channels twenty times as large"}}}},
+       {"cm384 run layer --ranks 8 --experts 64 --batch 8 --hidden 512 --heads 16 --payload full --accuracy",
+        "how exact each operator of a layer is in INT8, and the layer"}}}},
     {"run mla",
      {{{"cm384 run mla --batch 96 --kv-len 4096 --mtp 0", "one token per sequence"},
        {"cm384 run mla --batch 96 --kv-len 4096 --stage all", "each stage of it"}}}},

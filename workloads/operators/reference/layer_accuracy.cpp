@@ -385,7 +385,8 @@ class Comparison {
     return of_bits(std::span(values).subspan(row * width, width));
   }
   std::span<const std::int32_t> ids_of(const Spot& at) const {
-    return std::span(got_[at.first].ids).subspan(at.second * layer_.gate.chosen, layer_.gate.chosen);
+    return std::span(got_[at.first].ids)
+        .subspan(std::size_t{at.second} * layer_.gate.chosen, layer_.gate.chosen);
   }
 
   void compare_attention(std::size_t rank) {
@@ -425,12 +426,14 @@ class Comparison {
     for (std::uint32_t t = 0; t < layer_.attention.tokens; ++t) {
       const Spot at{rank, t};
       const Token &exact = token(at, Arithmetic::exact), &bf16 = token(at, Arithmetic::bf16);
-      const auto from = got.logits.begin() + static_cast<std::ptrdiff_t>(t * layer_.gate.experts);
+      const auto from =
+          got.logits.begin() + static_cast<std::ptrdiff_t>(std::size_t{t} * layer_.gate.experts);
       const Reals logits(from, from + static_cast<std::ptrdiff_t>(layer_.gate.experts));
       stages_.compare("logits", exact.logits, bf16.logits, logits,
                       operators_.logits(row_of(got.normed, t, hidden_), Arithmetic::exact));
       const auto ids = ids_of(at);
-      const auto weights = got.weights.begin() + static_cast<std::ptrdiff_t>(t * layer_.gate.chosen);
+      const auto weights =
+          got.weights.begin() + static_cast<std::ptrdiff_t>(std::size_t{t} * layer_.gate.chosen);
       stages_.compare("gate", weights_of(layer_.gate, exact.logits, ids),
                       weights_of(layer_.gate, bf16.logits, ids),
                       Reals(weights, weights + static_cast<std::ptrdiff_t>(ids.size())),
