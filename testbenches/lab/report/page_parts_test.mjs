@@ -71,7 +71,9 @@ function testTraining() {
   const idsOf = rows => figuresOfRows({ document: { study: 'train' }, rows, published: [] }).map(figure => figure.id);
   assert.deepEqual(idsOf([row]), ['step-of-training', 'memory-of-training', 'operators-of-training']);
   assert.deepEqual(idsOf([row, { ...row, label: 'two' }]), ['step-of-training', 'memory-of-training']);
-  const [time, held, operators] = figuresOfRows({ document: { study: 'train' }, rows: [row], published: [] }).map(figure => figure.option.series);
+  const [time, held, operators] = figuresOfRows({ document: { study: 'train' }, rows: [row], published: [] }).map(
+    figure => figure.option.series,
+  );
   assert.deepEqual(
     time.map(series => series.name),
     ['compute', 'tensor', 'expert', 'data', 'optimiser', 'bubble'],

@@ -206,7 +206,8 @@ TEST(Allocation, TellsWhoHasWhat) {
   drawn.duration = "exponential:300";
   const JobTrace trace = draw_jobs(drawn, 5);
   const PoolShape shape{2, 8, 8, 1, true};
-  for (const std::optional<std::int64_t> migrate : {std::optional<std::int64_t>(), std::optional<std::int64_t>(7000)}) {
+  for (const std::optional<std::int64_t> migrate :
+       {std::optional<std::int64_t>(), std::optional<std::int64_t>(7000)}) {
     double held = 0, waited = 0;
     std::map<int, std::map<double, int>> changes;  // of each node of the pool
     std::map<std::string, double> by_doing;
@@ -239,7 +240,8 @@ TEST(Allocation, TellsWhoHasWhat) {
     if (!migrate) EXPECT_NEAR(waited, waits, 1e-6 * waits);
     for (const auto& [node, of_node] : changes) {
       int npus = 0;
-      for (const auto& [at, change] : of_node) EXPECT_LE(npus += change, shape.node_npus) << node << " " << at;
+      for (const auto& [at, change] : of_node)
+        EXPECT_LE(npus += change, shape.node_npus) << node << " " << at;
       EXPECT_EQ(npus, 0);
     }
   }

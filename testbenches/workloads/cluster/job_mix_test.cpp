@@ -219,7 +219,8 @@ TEST(JobMix, TellsWhoHasWhat) {
                 {"npu", 1 / (20 * kHours), 1, 0, repair, 200, 300, true}};
   std::vector<Job> jobs;
   for (int k = 0; k < 400; ++k)
-    jobs.push_back({std::to_string(k), std::int64_t{k} * 6'000'000, (1 + k % 9) * 9'000'000, 1 << (k % 5), 1 + k % 2});
+    jobs.push_back(
+        {std::to_string(k), std::int64_t{k} * 6'000'000, (1 + k % 9) * 9'000'000, 1 << (k % 5), 1 + k % 2});
   std::map<std::string, double> by_doing;
   std::map<std::string, int> repairs;
   double waited = 0;

@@ -161,8 +161,8 @@ TEST(Pipeline, TheLastBackwardPass) {
 // Passes that are kept: of a rank one after another, as long as they are, none before what it needs.
 TEST(Pipeline, PassesInTime) {
   const Times times{60, 72, 48};
-  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_forward_one_backward, Schedule::zero_bubble,
-                                  Schedule::dualpipe}) {
+  for (const Schedule schedule :
+       {Schedule::gpipe, Schedule::one_forward_one_backward, Schedule::zero_bubble, Schedule::dualpipe}) {
     PipelineCase of = even_case(schedule, 4, 8, times);
     of.messages = {3, 3, 3};
     if (schedule == Schedule::dualpipe)
