@@ -71,7 +71,7 @@ void check_supernodes(const Study& study, const hw::Machine& machine, const RunO
   }
 }
 
-// What looks at dies at work. `switch` shows its RTL with --wave.
+// What looks at dies at work.
 void check_dies(const Study& study, const RunOptions& options) {
   if (study.dies) return;
   const WatchOptions& watch = options.watch;
@@ -85,7 +85,7 @@ void check_dies(const Study& study, const RunOptions& options) {
                                     {"--timeline", !watch.timeline.empty() && !study.own_timeline},
                                     {"--timeline-dies", !watch.timeline_dies.empty()},
                                     {"--timeline-cores", !watch.timeline_cores.empty()},
-                                    {"--wave", !options.wave.empty() && study.name != "switch"},
+                                    {"--wave", !options.wave.empty() && !study.own_wave},
                                     {"--wave-links", !options.wave_links.empty()}}) {
     if (given)
       throw InputError(fmt::format(

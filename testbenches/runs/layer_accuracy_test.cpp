@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text/error.h"
+#include "testbenches/runs/noise_forms.h"
 #include "workloads/layer/layer_values.h"
 
 namespace cm384::testing::layer_accuracy_test {
@@ -67,15 +67,6 @@ double all(const LayerAccuracy& accuracy, std::string_view name) {
   return *stage(accuracy, name).exact.snr_db();
 }
 
-// Signal to noise of noises that add, each in dB.
-double added(std::initializer_list<double> ratios) {
-  double noise = 0;
-  for (const double ratio : ratios) noise += std::pow(10, -ratio / 10);
-  return -10 * std::log10(noise);
-}
-double of_crest(double crest) {
-  return 20 * std::log10(127 * std::sqrt(12.0) / crest);
-}
 // Of normal values rounded to BF16: from 2^e on steps of 2^(e - 7), whose squares are a twelfth of that.
 double of_bf16_rounding() {
   double squares = 0;
@@ -100,13 +91,14 @@ TEST(LayerAccuracy, EachOperatorAddsTheNoiseOfItsRoundings) {
   EXPECT_NEAR(own(normal, "norm"), of_bf16_rounding(), 0.5);
   EXPECT_NEAR(own(normal, "logits"), of_bf16_rounding(), 0.5);  // of the weights
   EXPECT_NEAR(own(normal, "combine"), of_bf16_rounding(), 0.5);
-  EXPECT_NEAR(own(normal, "dispatch"), of_crest(*stage(normal, "dispatch").crest), 0.5);
+  EXPECT_NEAR(own(normal, "dispatch"), noise_of_crest(*stage(normal, "dispatch").crest), 0.5);
   // Two products in INT8; the latent between them is shorter than a token, its crest factor smaller.
   const StageAccuracy &prolog = stage(normal, "prolog"), &output = stage(normal, "output");
-  const double first = added({of_crest(*prolog.crest), of_crest(*prolog.weights_crest)});
-  EXPECT_NEAR(own(normal, "prolog"), added({first, first}), 1);
+  const double first = added_noises({noise_of_crest(*prolog.crest), noise_of_crest(*prolog.weights_crest)});
+  EXPECT_NEAR(own(normal, "prolog"), added_noises({first, first}), 1);
   EXPECT_NEAR(own(normal, "cache"), first, 1);
-  EXPECT_NEAR(own(normal, "output"), added({of_crest(*output.crest), of_crest(*output.weights_crest)}), 1);
+  EXPECT_NEAR(own(normal, "output"),
+              added_noises({noise_of_crest(*output.crest), noise_of_crest(*output.weights_crest)}), 1);
   // Of probabilities and results, in BF16.
   EXPECT_GT(own(normal, "attention"), of_roundings(4));
   EXPECT_GT(own(normal, "gate"), 100);
@@ -115,12 +107,14 @@ TEST(LayerAccuracy, EachOperatorAddsTheNoiseOfItsRoundings) {
 TEST(LayerAccuracy, NoiseAddsUpAlongTheLayer) {
   const LayerAccuracy& normal = normal_tokens();
   for (const StageAccuracy& one : normal.stages) {
-    if (one.own) EXPECT_LT(*one.exact.snr_db(), *one.own->snr_db() + 0.1) << one.name;
+    if (one.own) {
+      EXPECT_LT(*one.exact.snr_db(), *one.own->snr_db() + 0.1) << one.name;
+    }
     EXPECT_GT(*one.of_bf16.snr_db(), *one.exact.snr_db()) << one.name;
   }
   // The residual sum is nearly the tokens, which are as they were.
   EXPECT_GT(all(normal, "norm"), all(normal, "output"));
-  EXPECT_NEAR(all(normal, "dispatch"), added({all(normal, "norm"), own(normal, "dispatch")}), 0.5);
+  EXPECT_NEAR(all(normal, "dispatch"), added_noises({all(normal, "norm"), own(normal, "dispatch")}), 0.5);
   EXPECT_LT(all(normal, "experts"), all(normal, "dispatch"));
   // Other experts than those of double precision are an error of their own.
   EXPECT_LT(all(normal, "layer"), all(normal, "combine"));

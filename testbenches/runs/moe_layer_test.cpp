@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <initializer_list>
 #include <tuple>
 
 #include "testbenches/runs/machine_run.h"
+#include "testbenches/runs/noise_forms.h"
 #include "workloads/operators/reference/expert_networks.h"
 
 namespace cm384::testing::moe_layer_test {
@@ -75,16 +75,6 @@ TEST(MoeLayer, EqualsTheReferenceWhereSomeRanksHoldAllExperts) {
   EXPECT_NEAR(run_moe(setting).latency_us.max, with + 200, 5);
 }
 
-// Signal to noise of noises that add, each in dB.
-double added(std::initializer_list<double> ratios) {
-  double noise = 0;
-  for (const double ratio : ratios) noise += std::pow(10, -ratio / 10);
-  return -10 * std::log10(noise);
-}
-double of_crest(double crest) {
-  return 20 * std::log10(127 * std::sqrt(12.0) / crest);
-}
-
 // Eight dies: the round trip through INT8 has the noise of the tokens' crest factor; the experts add that of
 // their weights and of the rows between; combine averages what the experts of a token add on their own.
 TEST(MoeLayer, NoiseAddsUpFromDispatchToCombine) {
@@ -100,10 +90,11 @@ TEST(MoeLayer, NoiseAddsUpFromDispatchToCombine) {
     ASSERT_EQ(reading.accuracy.size(), 3u);
     const double sent = *reading.accuracy[0].exact.snr_db(), made = *reading.accuracy[1].exact.snr_db(),
                  combined = *reading.accuracy[2].exact.snr_db();
-    EXPECT_NEAR(sent, of_crest(*reading.accuracy[0].crest), 0.5);
-    EXPECT_LT(made, added({sent, 40}));  // weights of the second product: a crest factor of 3.3 or more
+    EXPECT_NEAR(sent, noise_of_crest(*reading.accuracy[0].crest), 0.5);
+    EXPECT_LT(made,
+              added_noises({sent, 40}));  // weights of the second product: a crest factor of 3.3 or more
     // A factor of silu(gate) x up has the noise of its product, a rest that of rows with a crest factor of 9.
-    EXPECT_GT(made, added({sent - 5, 37, 34, 42}));
+    EXPECT_GT(made, added_noises({sent - 5, 37, 34, 42}));
     EXPECT_NEAR(combined, made, 1.5);
     EXPECT_GT(*reading.accuracy[2].of_bf16.snr_db(), 44);
     EXPECT_GT(*reading.rerouted, before);

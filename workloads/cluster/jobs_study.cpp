@@ -171,7 +171,7 @@ StudyResult run(const StudyContext& watched, const JobsOptions& options) {
   StudyResult result;
   check_options(watched, options);
   StudyContext context = watched;
-  std::optional<LaneTimeline> timeline = take_lanes(context, "jobs", "who has which NPUs");
+  std::optional<LaneTimeline> timeline = open_own_timeline(context, "jobs", "who has which NPUs");
   for (const std::string& file : options.jobs.files()) result.input_files.push_back(file);
   const cluster::BlockTraffic traffic(options.jobs.traffic);
   cluster::Policy policy{options.jobs.chosen_fit(), options.jobs.chosen_order(), &traffic, {}};

@@ -412,7 +412,7 @@ void finish_timeline(std::optional<LaneTimeline>& timeline, std::size_t rows,
 StudyResult run(const StudyContext& watched, const ReliabilityOptions& options) {
   check_options(watched, options);
   StudyContext context = watched;
-  std::optional<LaneTimeline> timeline = take_lanes(context, "reliability", "what a run or jobs did");
+  std::optional<LaneTimeline> timeline = open_own_timeline(context, "reliability", "what a run or jobs did");
   StudyResult result;
   if (options.rates != "default") result.input_files.push_back(options.rates);
   const cluster::ReliabilityTable table = cluster::ReliabilityTable::load(options.rates);

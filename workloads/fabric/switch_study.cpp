@@ -213,6 +213,7 @@ const Study kSwitchStudy{
     .fields = kSwitchFields,
     .options = options_of<SwitchOptions, run>,
     .coreless = true,
+    .own_wave = true,
     .dies = false};
 
 }  // namespace cm384::studies

@@ -87,8 +87,8 @@ bool wants_lanes(const StudyContext& context) {
          asked.shown.dies.empty() && asked.shown.cores.empty();
 }
 
-std::optional<LaneTimeline> take_lanes(StudyContext& context, std::string_view study,
-                                       std::string_view shows) {
+std::optional<LaneTimeline> open_own_timeline(StudyContext& context, std::string_view study,
+                                              std::string_view shows) {
   if (context.observers == nullptr || context.observers->request().timeline.empty()) return {};
   if (!wants_lanes(context))
     throw InputError(

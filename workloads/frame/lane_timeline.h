@@ -46,7 +46,8 @@ bool wants_lanes(const StudyContext& context);
 
 // The timeline of a study that writes its own, if it is asked for; then `context` has no observers. Throws
 // InputError where something else that looks at a machine is asked for; `shows`: what the timeline does.
-std::optional<LaneTimeline> take_lanes(StudyContext& context, std::string_view study, std::string_view shows);
+std::optional<LaneTimeline> open_own_timeline(StudyContext& context, std::string_view study,
+                                              std::string_view shows);
 
 // In the range that a timeline has: 106 days.
 Time time_of_seconds(double seconds);

@@ -138,6 +138,7 @@ struct Study {
   bool coreless = false;             // runs on accelerators without cores as well
   bool supernodes = false;           // runs on several supernodes as well
   bool own_timeline = false;         // --timeline shows what no machine's timeline has
+  bool own_wave = false;             // --wave shows signals of RTL that stands alone
   bool dies = true;                  // simulates dies at work; false: what looks at them is refused
 };
 

@@ -254,7 +254,7 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   }
   StudyContext own = context;
   // A step is no machine's.
-  std::optional<LaneTimeline> timeline = take_lanes(own, "decode", "a step");
+  std::optional<LaneTimeline> timeline = open_own_timeline(own, "decode", "a step");
   for (std::size_t n = 0; n < steps.size(); ++n) {
     const auto part = [&](std::size_t done) {
       return static_cast<double>(done) / static_cast<double>(steps.size());

@@ -156,7 +156,7 @@ class LayerWithValues {
     session_.runtime().launch(stream(rank), std::move(request));
   }
   template <class T>
-  std::uint64_t put(std::size_t rank, const std::vector<T>& values) {
+  std::uint64_t place_values(std::size_t rank, const std::vector<T>& values) {
     const std::uint64_t at = memory_[rank].allocate_lines(values.size() * sizeof(T));
     session_.runtime().put(at, std::span<const T>(values));
     return at;
@@ -198,7 +198,7 @@ void LayerWithValues::place(std::size_t n) {
   const cm384_combine& c = std::as_const(combine_).arguments(static_cast<int>(n));
   const std::uint32_t hidden = layer_.attention.hidden;
   const std::vector<std::uint16_t> ones(hidden, reference::to_bf16(1));
-  rank.norm = {{rank.output.arguments().out.c, rank.prolog.arguments().x, put(n, ones)},
+  rank.norm = {{rank.output.arguments().out.c, rank.prolog.arguments().x, place_values(n, ones)},
                {d.x, c.shared_x},
                layer_.attention.tokens,
                hidden,
@@ -222,11 +222,11 @@ void LayerWithValues::place_gate(std::size_t n, const cm384_dispatch& d, const c
   product.a = d.x;
   product.c_pitch = gate.experts * 4ull;
   product.c = memory_[n].allocate_lines(gate.tokens * product.c_pitch);
-  product.group_rows = put(n, rows);
+  product.group_rows = place_values(n, rows);
   const std::vector<std::uint16_t> weights = reference::rounded_gate(layer_);
   operators::put_b(session_.runtime(), product, std::as_bytes(std::span(weights)));
   cm384_gate& a = ranks_[n].gate;
-  a = {product.c,   put(n, std::vector<float>(gate.experts)),
+  a = {product.c,   place_values(n, std::vector<float>(gate.experts)),
        c.scales,    d.expert_ids,
        gate.tokens, gate.experts,
        0,           static_cast<float>(gate.scale),
@@ -252,8 +252,9 @@ void LayerWithValues::place_experts(std::size_t n, const operators::Site& site) 
   network.launch_in_graph(true);
   for (const cm384_expert_slot& slot : routed_.placement.slots) {
     if (slot.rank == n)
-      operators::put_network(session_.runtime(), network.arguments(), slot.local,
-                             reference::network_of(routed_, static_cast<int>(slot.expert), setting_.width));
+      operators::copy_expert_weights(
+          session_.runtime(), network.arguments(), slot.local,
+          reference::network_of(routed_, static_cast<int>(slot.expert), setting_.width));
   }
 }
 

@@ -37,8 +37,8 @@ void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
   const reference::DispatchCase& layer = run_.layer();
   for (const cm384_expert_slot& slot : layer.placement.slots) {
     if (slot.rank == static_cast<std::uint32_t>(rank))
-      operators::put_network(run_.session().runtime(), ffn, slot.local,
-                             reference::network_of(layer, static_cast<int>(slot.expert), ffn.width));
+      operators::copy_expert_weights(run_.session().runtime(), ffn, slot.local,
+                                     reference::network_of(layer, static_cast<int>(slot.expert), ffn.width));
   }
 }
 

@@ -509,7 +509,7 @@ void write_lanes(LaneTimeline& timeline, int process, const PlannedStep& planned
 
 StudyResult run(const StudyContext& watched, const TrainOptions& options) {
   StudyContext context = watched;
-  std::optional<LaneTimeline> timeline = take_lanes(context, "train", "a step");
+  std::optional<LaneTimeline> timeline = open_own_timeline(context, "train", "a step");
   const models::Model model = models::load_model(options.model);
   const int dies = context.machine.topology.dies(),
             dies_of_supernode = context.machine.topology.one_supernode().dies();

@@ -237,7 +237,9 @@ TEST(Allocation, TellsWhoHasWhat) {
     EXPECT_EQ(got.moves > 0, migrate.has_value());
     // Jobs that wait for a move hold their NPUs already.
     EXPECT_LE(waited, waits + 1e-6);
-    if (!migrate) EXPECT_NEAR(waited, waits, 1e-6 * waits);
+    if (!migrate) {
+      EXPECT_NEAR(waited, waits, 1e-6 * waits);
+    }
     for (const auto& [node, of_node] : changes) {
       int npus = 0;
       for (const auto& [at, change] : of_node)

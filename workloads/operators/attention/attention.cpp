@@ -78,7 +78,7 @@ void FlashAttention::lay_out(const Site& site) {
     return;
   }
   inputs_ = reference::make_attention_inputs(case_);
-  put_inputs(runtime(), a, sinks_, *inputs_);
+  copy_attention_inputs(runtime(), a, sinks_, *inputs_);
 }
 
 std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {

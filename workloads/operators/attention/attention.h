@@ -19,8 +19,8 @@ std::vector<float> sinks_of_tiles(const std::vector<float>& of_heads);
 // Puts queries, keys, values and, where `sinks` is an address, scores without values where `arguments` have
 // them.
 template <class Arguments>
-void put_inputs(host::Runtime& runtime, const Arguments& arguments, std::uint64_t sinks,
-                const reference::AttentionInputs& inputs) {
+void copy_attention_inputs(host::Runtime& runtime, const Arguments& arguments, std::uint64_t sinks,
+                           const reference::AttentionInputs& inputs) {
   runtime.put(arguments.q, std::span<const std::uint16_t>(inputs.q));
   runtime.put(arguments.k, std::span<const std::uint16_t>(inputs.k));
   runtime.put(arguments.v, std::span<const std::uint16_t>(inputs.v));

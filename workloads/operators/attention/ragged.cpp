@@ -84,7 +84,7 @@ void RaggedAttention::lay_out(const Site& site) {
   reference::AttentionCase all = of;
   all.length = static_cast<std::uint32_t>(tokens());
   inputs_ = reference::make_attention_inputs(all);
-  put_inputs(runtime(), a, sinks_, *inputs_);
+  copy_attention_inputs(runtime(), a, sinks_, *inputs_);
 }
 
 std::uint64_t RaggedAttention::put_arguments(host::DeviceMemory& memory) const {

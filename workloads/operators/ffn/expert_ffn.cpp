@@ -98,8 +98,8 @@ std::string ExpertFfn::size() const {
                                      : "");
 }
 
-void put_network(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
-                 const reference::NetworkWeights& weights) {
+void copy_expert_weights(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
+                         const reference::NetworkWeights& weights) {
   // As if the rank had no other experts: one group at its place.
   const auto put = [&](cm384_gemm gemm, std::span<const std::byte> b, const std::vector<float>& scales) {
     const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);

@@ -70,7 +70,7 @@ class ExpertFfn final : public KernelOperator {
 
 // Copies the weights of a rank's expert number `local` to where kernel `ffn` reads them, in payload mode
 // full.
-void put_network(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
-                 const reference::NetworkWeights& weights);
+void copy_expert_weights(host::Runtime& runtime, const cm384_ffn& ffn, std::uint32_t local,
+                         const reference::NetworkWeights& weights);
 
 }  // namespace cm384::operators
