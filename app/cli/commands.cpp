@@ -24,10 +24,10 @@ constexpr std::array kTraces{&kTraceInfoCommand,
                              &kTraceGenerateRoutingCommand,
                              &kTraceGenerateTrafficCommand};
 constexpr std::array kManyRuns{
-    &kSweepStatusCommand,  &kSweepResultsCommand,   &kSweepExportCommand,   &kSweepTaskCommand,
+    &kSweepStatusCommand, &kSweepResultsCommand,  &kSweepExportCommand,    &kSweepTaskCommand,
     &kSweepCommand,  // after those that begin with the same word
-    &kSensitivityCommand,  &kEnsembleBuildCommand,  &kEnsembleCheckCommand, &kLibraryShowCommand,
-    &kLibraryCheckCommand, &kLibraryMeasureCommand, &kLibraryScaleCommand};
+    &kSensitivityCommand, &kEnsembleBuildCommand, &kEnsembleCheckCommand,  &kEnsembleLearnCommand,
+    &kLibraryShowCommand, &kLibraryCheckCommand,  &kLibraryMeasureCommand, &kLibraryScaleCommand};
 constexpr std::array kAbout{&kDoctorCommand, &kSchemaCommand, &kCompletionCommand, &kManualCommand};
 
 constexpr std::array kGroups{

@@ -20,7 +20,7 @@ extern const Command kBaselineCheckCommand, kBaselineUpdateCommand, kBaselineHis
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
     kSweepCommand;
 extern const Command kSensitivityCommand;
-extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand;
+extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand, kEnsembleLearnCommand;
 extern const Command kLibraryShowCommand, kLibraryCheckCommand, kLibraryMeasureCommand, kLibraryScaleCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand, kKernelCheckCommand, kRtlBuildCommand;

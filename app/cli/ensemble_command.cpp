@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_code.h"
@@ -11,10 +12,12 @@
 #include "base/text/output_file.h"
 #include "base/text/standard_error.h"
 #include "lab/uncertainty/chains.h"
+#include "lab/uncertainty/coverage.h"
 #include "lab/uncertainty/figure_runs.h"
 #include "lab/uncertainty/history.h"
 #include "lab/uncertainty/statistics.h"
 #include "workloads/frame/build_info.h"
+#include "workloads/frame/middle.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/frame/table.h"
 
@@ -67,6 +70,22 @@ struct EnsembleCheckOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, studies::Form{"FILE"}, "the ensemble");
+    visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
+    visit("jobs", self.jobs, studies::Range{0, 1024}, "runs at a time; 0: one per core of this host");
+    RowOptions::describe(self.rows, visit);
+  }
+};
+
+struct EnsembleLearnOptions {
+  std::string file, to, store = "ensemble.sqlite";
+  int members = 0, jobs = 0;
+  RowOptions rows;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("file", self.file, studies::Form{"FILE"}, "the ensemble");
+    visit("to", self.to, studies::Form{"FILE"}, "the ensemble with what was learnt; default: in its place");
+    visit("members", self.members, studies::Range{0, 1000}, "the first so many are run; 0: all");
     visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
     visit("jobs", self.jobs, studies::Range{0, 1024}, "runs at a time; 0: one per core of this host");
     RowOptions::describe(self.rows, visit);
@@ -211,6 +230,75 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
   return ensemble.members.size() == static_cast<std::size_t>(options.members) ? kDone : kCheckFailed;
 }
 
+constexpr std::array kLearnFields{
+    Field{"family", FieldType::text, "of runs; others: those without a calibration figure", true},
+    Field{"rows", FieldType::integer, "calibration figures that it was learnt from", true},
+    Field{"held", FieldType::integer, "of these, inside intervals that were learnt from all others", true},
+    Field{"share", FieldType::ratio,
+          "a figure is at most so much above, or its inverse below, what members give", true},
+};
+
+// All calibration figures of the ensemble's machine, whether its members were chosen by them or not.
+std::vector<const studies::Figure*> evidence_of(const Ensemble& ensemble) {
+  std::vector<const studies::Figure*> figures;
+  const std::string published = studies::machine_of_figures(hw::load_machine(ensemble.machine));
+  for (const studies::Figure& figure : studies::published_figures()) {
+    if (figure.role == studies::Role::calibration && figure.conditions &&
+        figure.conditions->machine == published && figure.conditions->takes.empty())
+      figures.push_back(&figure);
+  }
+  return figures;
+}
+
+int learn(const Program& program, const EnsembleLearnOptions& options, const studies::Given&) {
+  if (options.file.empty()) throw InputError("ensemble learn: no file given; allowed: an ensemble");
+  Ensemble ensemble = uncertainty::read_ensemble(options.file);
+  for (const std::string& doubt : uncertainty::doubts_of(ensemble)) print_error("cm384: {}\n", doubt);
+  const std::vector<const studies::Figure*> figures = evidence_of(ensemble);
+  ManyRuns runs(program, with_jobs(options.jobs), options.store);
+  std::vector<Settings> machines;
+  std::vector<std::size_t> recipes;
+  const auto wanted = static_cast<std::size_t>(options.members);
+  if (wanted > ensemble.members.size())
+    throw InputError(fmt::format("--members {}: {} has {}", wanted, options.file, ensemble.members.size()));
+  for (const Member& member :
+       std::span(ensemble.members).first(wanted > 0 ? wanted : ensemble.members.size())) {
+    recipes.push_back(machines.size());
+    machines.push_back({{"machine", ensemble.machine}});
+    machines.back().insert(machines.back().end(), member.overrides.begin(), member.overrides.end());
+  }
+  const auto predicted = uncertainty::FigureRuns(figures, runs.points).of(machines, false, recipes);
+  if (runs.stopped()) return kInterrupted;
+  std::vector<uncertainty::Evidence> evidence;
+  for (std::size_t f = 0; f < figures.size(); ++f) {
+    std::vector<double> values;
+    for (const std::vector<double>& of : predicted) {
+      if (of[f] > 0) values.push_back(of[f]);
+    }
+    if (values.empty()) throw InputError(fmt::format("{}: no member's run gives it", figures[f]->id));
+    const studies::Middle middle = studies::middle_of(std::move(values));
+    evidence.push_back(
+        {figures[f]->id, uncertainty::family_of(*figures[f]), figures[f]->value, {middle.low, middle.high}});
+  }
+  ensemble.families = uncertainty::learn(evidence);
+  OutputFile output(options.to.empty() ? options.file : options.to);
+  output.write(uncertainty::to_text(ensemble));
+  output.finish();
+  studies::Rows rows;
+  for (const uncertainty::FamilyDiscrepancy& one : ensemble.families)
+    rows.push_back({{"family", one.family.empty() ? "others" : one.family},
+                    {"rows", one.rows},
+                    {"held", one.held},
+                    {"share", one.share}});
+  if (options.rows.format == "json") print_now(studies::to_json(rows).dump(2) + "\n");
+  if (options.rows.format == "csv") print_now(studies::to_csv(rows));
+  studies::TablePrinter printer(kLearnFields, options.rows.columns);
+  if (options.rows.format == "table") {
+    for (const studies::Row& row : rows) print_now(printer.add(row));
+  }
+  return kDone;
+}
+
 constexpr std::array kCheckFields{
     Field{"member", FieldType::text, "of the ensemble", true},
     Field{"holds", FieldType::boolean, "whether it gives every calibration figure within its tolerance",
@@ -277,6 +365,9 @@ int check(const Program& program, const EnsembleCheckOptions& options, const stu
 
 constinit const Command kEnsembleBuildCommand = make_command<EnsembleBuildOptions, build>(
     "ensemble build", "", "machines that differ in what nobody knows and give every calibration figure");
+constinit const Command kEnsembleLearnCommand = make_command<EnsembleLearnOptions, learn>(
+    "ensemble learn", "FILE", "what the model is off by whatever its parameters, from calibration figures",
+    "file");
 constinit const Command kEnsembleCheckCommand = make_command<EnsembleCheckOptions, check>(
     "ensemble check", "FILE", "which members of an ensemble still give the calibration figures", "file");
 

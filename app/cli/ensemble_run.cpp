@@ -12,6 +12,8 @@
 #include "base/text/installation.h"
 #include "base/text/output_file.h"
 #include "base/text/standard_error.h"
+#include "lab/uncertainty/coverage.h"
+#include "lab/uncertainty/recipes.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/frame/table.h"
 
@@ -75,9 +77,8 @@ void print(const StudyRun& run, const Json& document, const studies::Rows& plain
   if (rows.format != "table") return;
   studies::TablePrinter printer(run.study().fields, rows.columns);
   for (const studies::Row& row : plain) print_now(printer.add(row));
-  print_now(fmt::format("\n90 % intervals over {} machines, {} % of discrepancy included:\n",
-                        document["ensemble"]["members"].get<int>(),
-                        document["ensemble"]["discrepancy"].get<double>() * 100));
+  print_now(fmt::format("\n90 % intervals over {} machines, discrepancy included:\n",
+                        document["ensemble"]["members"].get<int>()));
   studies::TablePrinter intervals(kIntervalFields, "");
   for (const studies::Row& row : interval_rows(document["rows"])) print_now(intervals.add(row));
 }
@@ -118,8 +119,9 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   MachineOptions changes = options.machine;
   const Settings sets = settings_of({"", {}}, {}, changes, options.seed);  // the user's word is the last
   std::vector<runs::Runs::Request> requests{{study, own}};
+  const int cores = options.machine.load().die.groups();
   for (const uncertainty::Member& member : ensemble.members) {
-    requests.push_back({study, own});
+    requests.push_back({study, uncertainty::by_recipe(study, own, requests.size() - 1, own, cores)});
     Settings& settings = requests.back().settings;
     settings.insert(settings.end(), member.overrides.begin(), member.overrides.end());
   }
@@ -147,14 +149,14 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   }
   if (members.empty()) throw InputError("--ensemble: the run fails on every member");
 
+  const std::string family = uncertainty::family_of(study, own);
   Json document = runs.front().document();
   document["ensemble"] = {{"members", members.size()},
-                          {"discrepancy", ensemble.discrepancy},
+                          {"discrepancy", uncertainty::discrepancy_of(ensemble, family)},
                           {"machine", ensemble.machine},
                           {"build", ensemble.build},
                           {"names", names}};
-  document["ensemble"]["values"] =
-      uncertainty::add_intervals(document["rows"], members, ensemble.discrepancy);
+  document["ensemble"]["values"] = uncertainty::add_intervals(document["rows"], members, ensemble, family);
   std::vector<std::string> words{"cm384", "run"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   document["invocation"]["command"] = studies::shell_command(words);

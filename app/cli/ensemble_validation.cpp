@@ -62,6 +62,13 @@ studies::Rows rows_of(const std::vector<ScoredFigure>& scored) {
   return rows;
 }
 
+studies::Rows rows_of(const std::vector<uncertainty::FamilyDiscrepancy>& learnt) {
+  studies::Rows rows;
+  for (const uncertainty::FamilyDiscrepancy& one : learnt)
+    rows.push_back({{"family", one.family}, {"rows", one.rows}, {"held", one.held}, {"share", one.share}});
+  return rows;
+}
+
 studies::Rows rows_of(const std::vector<Coverage>& families) {
   studies::Rows rows;
   for (const Coverage& one : families) {
@@ -74,11 +81,42 @@ studies::Rows rows_of(const std::vector<Coverage>& families) {
   return rows;
 }
 
+// A line for each family: what was learnt of it, and how its validation figures fared.
+std::string markdown_of(const uncertainty::Ensemble& ensemble, const std::vector<Coverage>& families) {
+  std::string text =
+      "| family | calibration figures | held by what the others say | share | validation figures | inside | "
+      "median width |\n| --- | --- | --- | --- | --- | --- | --- |\n";
+  const auto learnt_of = [&](const std::string& family) {
+    return std::ranges::find(ensemble.families, family, &uncertainty::FamilyDiscrepancy::family);
+  };
+  const auto add = [&](const std::string& family) {
+    const auto scored = std::ranges::find_if(families, [&](const Coverage& one) {
+      return one.family == family && one.role == studies::Role::validation;
+    });
+    const auto learnt = learnt_of(family);
+    text += fmt::format("| {} |", family);
+    text +=
+        learnt != ensemble.families.end() ? fmt::format(" {} | {} |", learnt->rows, learnt->held) : " | |";
+    text += fmt::format(" {:.0f} % |", uncertainty::discrepancy_of(ensemble, family) * 100);
+    text += scored != families.end() ? fmt::format(" {} | {} | {:.0f} % |\n", scored->figures, scored->inside,
+                                                   scored->median_width * 100)
+                                     : " | | |\n";
+  };
+  for (const uncertainty::FamilyDiscrepancy& one : ensemble.families) {
+    if (!one.family.empty()) add(one.family);
+  }
+  for (const Coverage& one : families) {
+    if (one.role == studies::Role::validation && learnt_of(one.family) == ensemble.families.end())
+      add(one.family);
+  }
+  return text;
+}
+
 }  // namespace
 
 int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
                          const MachineOptions& machine, const RowOptions& rows, const std::string& only,
-                         bool with_long) {
+                         bool with_long, bool markdown) {
   std::vector<const Figure*> figures;
   const std::string published = studies::machine_of_figures(machine.load());
   for (const Figure& figure : studies::published_figures()) {
@@ -98,7 +136,9 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
   many_options.jobs = options.jobs;
   ManyRuns many(program, many_options, options.store);
   uncertainty::FigureRuns figure_runs(figures, many.points);
-  const auto predicted = figure_runs.of(machines, false);
+  std::vector<std::size_t> recipes{0};
+  for (std::size_t m = 0; m < ensemble.members.size(); ++m) recipes.push_back(m);
+  const auto predicted = figure_runs.of(machines, false, recipes);
   if (many.stopped()) return kInterrupted;
   std::vector<ScoredFigure> scored;
   for (std::size_t f = 0; f < figures.size(); ++f) {
@@ -107,11 +147,15 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
       if (std::isfinite(predicted[m][f])) values.push_back(predicted[m][f]);
     }
     if (values.empty()) throw InputError(fmt::format("{}: no member's run gives it", figures[f]->id));
-    scored.push_back({figures[f], predicted[0][f], uncertainty::interval_of(values, ensemble.discrepancy)});
+    scored.push_back({figures[f], predicted[0][f],
+                      uncertainty::interval_of(values, ensemble, uncertainty::family_of(*figures[f]))});
   }
   const std::vector<Coverage> families = uncertainty::coverage_of(scored);
-  if (rows.format == "json") {
+  if (markdown) {
+    print_now(markdown_of(ensemble, families));
+  } else if (rows.format == "json") {
     const Json document = {{"discrepancy", ensemble.discrepancy},
+                           {"learnt", studies::to_json(rows_of(ensemble.families))},
                            {"members", ensemble.members.size()},
                            {"figures", studies::to_json(rows_of(scored))},
                            {"families", studies::to_json(rows_of(families))}};
@@ -121,8 +165,10 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
   } else {
     studies::TablePrinter printer(kEnsembleValidationFields, rows.columns);
     for (const studies::Row& row : rows_of(scored)) print_now(printer.add(row));
-    print_now(fmt::format("\n90 % intervals over {} machines, {} % of discrepancy included:\n",
-                          ensemble.members.size(), ensemble.discrepancy * 100));
+    print_now(fmt::format("\n90 % intervals over {} machines, discrepancy included{}:\n",
+                          ensemble.members.size(),
+                          ensemble.families.empty() ? fmt::format(" ({} %)", ensemble.discrepancy * 100)
+                                                    : " (as learnt of each family)"));
     studies::TablePrinter family_printer(kFamilyFields, "");
     for (const studies::Row& row : rows_of(families)) print_now(family_printer.add(row));
   }

@@ -13,6 +13,6 @@ namespace cm384::cli {
 // or are too wide. Throws InputError.
 int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
                          const MachineOptions& machine, const RowOptions& rows, const std::string& only,
-                         bool with_long);
+                         bool with_long, bool markdown);
 
 }  // namespace cm384::cli

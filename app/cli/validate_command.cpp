@@ -29,7 +29,8 @@ struct ValidateOptions {
           "figures too whose runs take half an hour; without it they are left out unless --only names one in "
           "full");
     RowOptions::describe(self.rows, visit);
-    visit("markdown", self.markdown, "the page docs/validation.md instead of rows");
+    visit("markdown", self.markdown,
+          "the page docs/validation.md instead of rows; with --ensemble the table of docs/uncertainty.md");
     EnsembleOptions::describe(self.on_ensemble, visit);
   }
 };
@@ -49,7 +50,7 @@ int validate(const Program& program, const ValidateOptions& options, const studi
   note_other_machine(machine);
   if (options.on_ensemble.ensemble > 0)
     return validate_on_ensemble(program, options.on_ensemble, options.machine, options.rows, options.only,
-                                options.with_long);
+                                options.with_long, options.markdown);
   studies::TablePrinter printer(studies::kValidationFields, options.rows.columns);
   std::vector<studies::Comparison> comparisons;
   {

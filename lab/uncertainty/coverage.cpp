@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "lab/uncertainty/figure_runs.h"
+
 namespace cm384::uncertainty {
 namespace {
 
@@ -16,10 +18,31 @@ double median_of(std::vector<double> values) {
 
 }  // namespace
 
+std::string family_of(std::string_view study, const runs::Settings& settings) {
+  const auto setting = [&](std::string_view name) -> std::string_view {
+    const auto found = std::ranges::find(settings, name, &runs::Setting::first);
+    return found != settings.end() ? std::string_view(found->second) : std::string_view();
+  };
+  if (study == "p2p") {
+    const std::string_view path = setting("path");
+    return path.empty() || path == "aiv-direct" ? "bus" : "copies";
+  }
+  if (study == "copies" || study == "transfer") return "copies";
+  if (study == "stream") return "memory";
+  if (study == "gemm" || study == "ffn") return "products";
+  if (study == "mla") return "attention";
+  if (study == "dispatch" || study == "combine" || study == "moe") return "exchange";
+  if (study != "op") return std::string(study);
+  const std::string_view name = setting("name");
+  if (name.ends_with("matmul")) return "products";
+  if (name.find("attention") != std::string_view::npos) return "attention";
+  if (name.starts_with("all-") || name == "reduce-scatter") return "collectives";
+  return "rows";
+}
+
 std::string family_of(const studies::Figure& figure) {
-  if (figure.area == "aic") return "cube";
-  if (figure.area == "hbm" || figure.area == "op") return "operators";
-  return figure.area;
+  return figure.conditions ? family_of(figure.conditions->study, settings_of(*figure.conditions))
+                           : figure.area;
 }
 
 std::vector<Coverage> coverage_of(const std::vector<ScoredFigure>& figures) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/uncertainty/ensemble.h"
@@ -26,7 +27,10 @@ struct Coverage {
   double median_width = 0;
 };
 
-// "ub", "moe", "operators", "cube", or the figure's area if it is of none of these.
+// What a run is of, by what it runs: bus, copies, memory, products, rows, attention, collectives, exchange,
+// or the study's own name. `settings`: its options, as the command line has them.
+std::string family_of(std::string_view study, const runs::Settings& settings);
+// Of the run that gives it, or the figure's area if none does.
 std::string family_of(const studies::Figure& figure);
 
 // By role, then family. Bounds and what follows from other figures are not counted.

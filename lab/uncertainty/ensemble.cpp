@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/text/content_hash.h"
@@ -16,15 +17,15 @@
 namespace cm384::uncertainty {
 namespace {
 
-constexpr int kSchema = 2, kUnchecked = 1;  // 1: without a checksum
+constexpr int kSchema = 3, kWithoutFamilies = 2, kUnchecked = 1;  // 1: without a checksum
 
 Json parse(const std::string& path) {
   Json document = Json::parse(read_input(path), nullptr, false);
   const Json schema = document.is_object() ? document.value("schema", Json()) : Json();
-  if ((schema != kSchema && schema != kUnchecked) || !document.contains("members") ||
-      !document["members"].is_array() || document["members"].empty())
+  if ((schema != kSchema && schema != kWithoutFamilies && schema != kUnchecked) ||
+      !document.contains("members") || !document["members"].is_array() || document["members"].empty())
     throw InputError(fmt::format("{}: is no ensemble; `cm384 ensemble build` makes one", path));
-  if (!has_good_checksum(document, path) && schema == kSchema)
+  if (!has_good_checksum(document, path) && schema != kUnchecked)
     throw InputError(fmt::format("{}: has no checksum; allowed without one: schema {}", path, kUnchecked));
   return document;
 }
@@ -53,12 +54,40 @@ std::vector<double> numbers_of(const std::vector<const Json*>& members, const st
   return values;
 }
 
-Json add_to_row(Json& row, const std::vector<const Json*>& members, double discrepancy) {
+// What a kernel of a layer is counted in.
+std::string family_of_kernel(std::string_view name) {
+  if (name == "dispatch" || name == "combine") return "exchange";
+  if (name.find("attention") != std::string_view::npos) return "attention";
+  static constexpr std::array<std::string_view, 5> kProducts{"prolog", "output", "experts", "network",
+                                                             "gate_product"};
+  return std::ranges::find(kProducts, name) != kProducts.end() ? "products" : "rows";
+}
+
+// Of a row, by its kernels where it lists them: each as often as it comes, and each off by something of its
+// own.
+double discrepancy_of(const Json& row, const Ensemble& ensemble, std::string_view family) {
+  if (ensemble.families.empty() || !row.contains("kernels") || !row["kernels"].is_array())
+    return discrepancy_of(ensemble, family);
+  std::map<std::string, double> times;
+  for (const Json& kernel : row["kernels"]) {
+    if (!kernel.contains("name") || !kernel.contains("start_us") || !kernel.contains("end_us"))
+      return discrepancy_of(ensemble, family);
+    times[kernel["name"].get<std::string>()] +=
+        kernel["end_us"].get<double>() - kernel["start_us"].get<double>();
+  }
+  std::vector<Part> parts;
+  for (const auto& [name, time] : times) parts.push_back({family_of_kernel(name), time});
+  return share_of_parts(ensemble.families, parts);
+}
+
+Json add_to_row(Json& row, const std::vector<const Json*>& members, const Ensemble& ensemble,
+                std::string_view family) {
+  const double share = discrepancy_of(row, ensemble, family);
   Json plain = Json::object(), numbers = Json::object();
   for (auto& [name, value] : row.items()) {
     if (value.is_number_float()) {
       if (const auto values = numbers_of(members, name); !values.empty()) {
-        plain[name] = pair_of(interval_of(values, discrepancy));
+        plain[name] = pair_of(interval_of(values, ensemble, share));
         numbers[name] = values;
       }
     } else if (value.is_object() && value.contains("mean") && value["mean"].is_number()) {
@@ -67,7 +96,7 @@ Json add_to_row(Json& row, const std::vector<const Json*>& members, double discr
         if (member->contains(name)) inner.push_back(&(*member)[name]);
       }
       if (const auto values = numbers_of(inner, "mean"); !values.empty() && values.size() == members.size()) {
-        value["interval"] = pair_of(interval_of(values, discrepancy));
+        value["interval"] = pair_of(interval_of(values, ensemble, share));
         numbers[name + ".mean"] = values;
       }
     }
@@ -97,6 +126,9 @@ Ensemble read_ensemble(const std::string& path) {
     ensemble.ranges = document.at("ranges").get<std::string>();
     ensemble.checked = document.contains(kChecksum);
     ensemble.discrepancy = document.at("discrepancy").get<double>();
+    for (const Json& entry : document.value("families", Json::array()))
+      ensemble.families.push_back({entry.at("family").get<std::string>(), entry.at("rows").get<std::size_t>(),
+                                   entry.at("held").get<std::size_t>(), entry.at("share").get<double>()});
     for (const Json& entry : document.at("members")) {
       Member& member = ensemble.members.emplace_back();
       member.name = entry.at("name").get<std::string>();
@@ -110,6 +142,10 @@ Ensemble read_ensemble(const std::string& path) {
   if (!(ensemble.discrepancy >= 0 && ensemble.discrepancy < 1))
     throw InputError(
         fmt::format("{}: discrepancy {}; allowed: from 0 to below 1", path, ensemble.discrepancy));
+  for (const FamilyDiscrepancy& family : ensemble.families) {
+    if (!(family.share >= 0))
+      throw InputError(fmt::format("{}: share {}; allowed: from 0", path, family.share));
+  }
   for (const Member& member : ensemble.members) check_member(ensemble, member, path);
   return ensemble;
 }
@@ -122,6 +158,10 @@ std::string to_text(const Ensemble& ensemble) {
     for (const auto& [id, value] : member.figures) figures[id] = value;
     members.push_back({{"name", member.name}, {"overrides", overrides}, {"figures", figures}});
   }
+  Json families = Json::array();
+  for (const FamilyDiscrepancy& one : ensemble.families)
+    families.push_back(
+        {{"family", one.family}, {"rows", one.rows}, {"held", one.held}, {"share", one.share}});
   Json document{{"schema", kSchema},
                 {"machine", ensemble.machine},
                 {"command", ensemble.command},
@@ -129,6 +169,7 @@ std::string to_text(const Ensemble& ensemble) {
                 {"model", ensemble.model},
                 {"ranges", ensemble.ranges},
                 {"discrepancy", ensemble.discrepancy},
+                {"families", std::move(families)},
                 {"members", std::move(members)}};
   document[kChecksum] = checksum_of(document);
   return document.dump(1) + "\n";
@@ -150,12 +191,22 @@ std::vector<std::string> doubts_of(const Ensemble& ensemble) {
   return doubts;
 }
 
-Interval interval_of(std::vector<double> values, double discrepancy) {
+double discrepancy_of(const Ensemble& ensemble, std::string_view family) {
+  return ensemble.families.empty() ? ensemble.discrepancy : discrepancy_of(ensemble.families, family).share;
+}
+
+Interval interval_of(std::vector<double> values, const Ensemble& ensemble, std::string_view family) {
+  return interval_of(std::move(values), ensemble, discrepancy_of(ensemble, family));
+}
+
+Interval interval_of(std::vector<double> values, const Ensemble& ensemble, double discrepancy) {
   const auto [low, high] = studies::middle_of(std::move(values));
+  if (!ensemble.families.empty()) return widened({low, high}, discrepancy);
   return {low - discrepancy * std::abs(low), high + discrepancy * std::abs(high)};
 }
 
-Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, double discrepancy) {
+Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, const Ensemble& ensemble,
+                   std::string_view family) {
   for (const Json& other : rows_of_members) {
     if (other.size() != rows.size())
       throw InputError(
@@ -165,7 +216,7 @@ Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, double 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::vector<const Json*> members;
     for (const Json& other : rows_of_members) members.push_back(&other[i]);
-    numbers.push_back(add_to_row(rows[i], members, discrepancy));
+    numbers.push_back(add_to_row(rows[i], members, ensemble, family));
   }
   return numbers;
 }

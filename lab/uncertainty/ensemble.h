@@ -9,6 +9,8 @@
 #include "base/text/json.h"
 #include "hw/machine.h"
 #include "lab/runs/runs.h"
+#include "lab/uncertainty/discrepancy.h"
+#include "lab/uncertainty/interval.h"
 
 namespace cm384::uncertainty {
 
@@ -25,9 +27,11 @@ struct Ensemble {
   std::string model;    // fingerprint of that build's golden results
   std::string ranges;   // ranges_fingerprint() of the machine then
   bool checked = true;  // false: of an earlier version, without a checksum
-  // What the model may be off by whatever its parameters, as a share of a value: intervals are wider by it.
+  // What the model may be off by whatever its parameters, as a share of a value: intervals are wider by it,
+  // unless `families` says more.
   double discrepancy = 0;
-  std::vector<Member> members;  // the machine itself first
+  std::vector<FamilyDiscrepancy> families;  // learnt; empty: not yet
+  std::vector<Member> members;              // the machine itself first
 };
 
 // Of the unknowns: keys, own values, plausible values.
@@ -40,17 +44,18 @@ std::string to_text(const Ensemble& ensemble);
 // What has changed since it was made, though all members can still be built; empty: nothing.
 std::vector<std::string> doubts_of(const Ensemble& ensemble);
 
-// 90 % of the values lie inside, as far as there are enough of them; then wider by the discrepancy on both
-// sides. At least one value.
-struct Interval {
-  double low = 0, high = 0;
-};
-Interval interval_of(std::vector<double> values, double discrepancy);
+// 90 % of the values lie inside, as far as there are enough of them; then wider by what is learnt of the
+// family, or by the ensemble's one share of both ends. At least one value.
+Interval interval_of(std::vector<double> values, const Ensemble& ensemble, std::string_view family);
+Interval interval_of(std::vector<double> values, const Ensemble& ensemble, double discrepancy);
+// That share.
+double discrepancy_of(const Ensemble& ensemble, std::string_view family);
 
-// Adds to each row of `document` what the same runs of members say: `interval` beside each `mean`,
-// `intervals` of the row's plain numbers, `ensemble`, the number of members. Gives what the intervals were
-// made from: by row, field to values in the order of the members. Throws InputError if a member has other
-// rows.
-Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, double discrepancy);
+// A row that lists kernels is off by what these are off by together. Adds to each row of `document` what the
+// same runs of members say: `interval` beside each `mean`, `intervals` of the row's plain numbers,
+// `ensemble`, the number of members. Gives what the intervals were made from: by row, field to values in the
+// order of the members. Throws InputError if a member has other rows.
+Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, const Ensemble& ensemble,
+                   std::string_view family);
 
 }  // namespace cm384::uncertainty

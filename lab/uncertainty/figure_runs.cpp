@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-namespace cm384::uncertainty {
-namespace {
+#include "lab/uncertainty/recipes.h"
 
-// "--ranks", "8", ..
-runs::Settings figure_settings_of(const studies::Conditions& conditions) {
+namespace cm384::uncertainty {
+
+runs::Settings settings_of(const studies::Conditions& conditions) {
   const std::vector<std::string> words = conditions.arguments();
   runs::Settings settings;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2)
@@ -16,13 +16,11 @@ runs::Settings figure_settings_of(const studies::Conditions& conditions) {
   return settings;
 }
 
-}  // namespace
-
 FigureRuns::FigureRuns(std::span<const studies::Figure* const> figures, runs::Runs& runs)
     : figures_(figures.begin(), figures.end()), runs_(runs) {
   for (std::size_t i = 0; i < figures_.size(); ++i) {
     const studies::Conditions& conditions = *figures_[i]->conditions;
-    runs::Settings settings = figure_settings_of(conditions);
+    runs::Settings settings = settings_of(conditions);
     const auto same = std::ranges::find_if(groups_, [&](const Group& group) {
       return group.study == conditions.study && group.settings == settings;
     });
@@ -34,8 +32,8 @@ FigureRuns::FigureRuns(std::span<const studies::Figure* const> figures, runs::Ru
   }
 }
 
-std::vector<std::vector<double>> FigureRuns::of(const std::vector<runs::Settings>& machines,
-                                                bool stop_early) {
+std::vector<std::vector<double>> FigureRuns::of(const std::vector<runs::Settings>& machines, bool stop_early,
+                                                std::span<const std::size_t> recipes) {
   const std::vector<double> none(figures_.size(), std::numeric_limits<double>::quiet_NaN());
   std::vector<std::vector<double>> predicted(machines.size(), none);
   std::vector<std::size_t> alive(machines.size());
@@ -44,7 +42,9 @@ std::vector<std::vector<double>> FigureRuns::of(const std::vector<runs::Settings
     std::vector<runs::Runs::Request> requests;
     for (const Group& group : groups) {
       for (const std::size_t i : alive) {
-        requests.push_back({group.study, group.settings});
+        requests.push_back({group.study, recipes.empty()
+                                             ? group.settings
+                                             : by_recipe(group.study, group.settings, recipes[i])});
         runs::Settings& settings = requests.back().settings;
         settings.insert(settings.end(), machines[i].begin(), machines[i].end());
       }

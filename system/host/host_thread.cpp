@@ -6,6 +6,16 @@
 #include <cstring>
 
 namespace cm384::host {
+namespace {
+
+// What a call that submits hands to the driver by itself. Entries of a captured graph were handed over when
+// it was instantiated, and those of events and notifies are words without operands.
+bool is_handed_over(const cm384_task& entry) {
+  return entry.type == CM384_TASK_SDMA ||
+         (entry.type == CM384_TASK_KERNEL && (entry.flags & CM384_TASK_GRAPH) == 0);
+}
+
+}  // namespace
 
 HostThread::HostThread(supernode::Supernode& machine, int die)
     : parameters_(machine.parameters().host),
@@ -82,6 +92,7 @@ void HostThread::next() {
   free_ = now + parameters_.call;
   switch (call.kind) {
     case HostCall::Kind::submit:
+      if (is_handed_over(call.entry)) free_ = now + std::max(parameters_.call, parameters_.submit_latency);
       waiting_ = !submit(call);
       break;
     case HostCall::Kind::synchronize:
@@ -91,6 +102,7 @@ void HostThread::next() {
       free_ = now + call.time;
       break;
     case HostCall::Kind::unfold:
+      free_ = now + std::max(parameters_.call, parameters_.submit_latency);
       hand_over(call);
       break;
     case HostCall::Kind::function: {

@@ -1,8 +1,10 @@
-// The host's thread that drives one die: a list of calls, worked off in simulated time. A call that submits
-// takes the thread for host.call and its entry arrives at the die submit_latency + doorbell_latency later; a
-// call that synchronises holds the thread until the completion was seen. It lives in its die's module and
-// meets the threads of other dies only by messages. An AICPU of the die may fill streams in its place: one
-// call hands it a list of entries, which it writes one after another, aicpu.entry apart.
+// The host's thread that drives one die: a list of calls, worked off in simulated time. A call takes the
+// thread for host.call. One that submits a copy, or a kernel outside a captured graph, takes it until its
+// entry has left, submit_latency: nobody else runs runtime and driver. The entry of a call that submits
+// arrives at the die submit_latency + doorbell_latency after it began; a call that synchronises holds the
+// thread until the completion was seen. It lives in its die's module and meets the threads of other dies only
+// by messages. An AICPU of the die may fill streams in its place: one call hands it a list of entries, which
+// it writes one after another, aicpu.entry apart.
 #pragma once
 
 #include <atomic>

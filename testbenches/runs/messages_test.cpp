@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/text/error.h"
 #include "system/host/runtime.h"
@@ -145,6 +146,12 @@ reference::DispatchCase layer_of(int ranks, int batch, int experts, int top_k, i
   return studies::make_moe_case(1, setting);
 }
 
+std::vector<int> first(int ranks) {
+  std::vector<int> dies(static_cast<std::size_t>(ranks));
+  std::iota(dies.begin(), dies.end(), 0);
+  return dies;
+}
+
 // What DeepEP's low-latency kernels send, by their own documentation.
 TEST(ExpertMessages, AreThoseOfDeepEp) {
   EXPECT_EQ(studies::message_bytes(ExchangeDirection::dispatch, 7168), 7408u);
@@ -160,7 +167,7 @@ TEST(ExpertMessages, AreThoseOfDeepEp) {
     }
   }
   for (const ExchangeDirection direction : {ExchangeDirection::dispatch, ExchangeDirection::combine}) {
-    const studies::ExpertExchange exchange = studies::make_exchange(layer, m, direction);
+    const studies::ExpertExchange exchange = studies::make_exchange(layer, m, direction, first(16));
     std::uint64_t sent = 0;
     for (const Carrier carrier : {Carrier::memory, Carrier::bus, Carrier::rdma}) {
       EXPECT_EQ(exchange.count(carrier), expected[carrier]);
@@ -170,7 +177,8 @@ TEST(ExpertMessages, AreThoseOfDeepEp) {
     EXPECT_EQ(exchange.pairs.size(), 256u * 16);  // a flag for each expert and source
   }
   // Every rank sends a message for each of its tokens' experts.
-  for (const auto& of_rank : studies::make_exchange(layer, m, ExchangeDirection::dispatch).messages)
+  for (const auto& of_rank :
+       studies::make_exchange(layer, m, ExchangeDirection::dispatch, first(16)).messages)
     EXPECT_EQ(of_rank.size(), 128u * 8);
 }
 
@@ -214,6 +222,13 @@ TEST(ExpertMessages, OneTokenOverARailTakesTheSumOfItsStages) {
   const Time combine = posted + flag(128 + p.header.count) + u.barrier_latency + e.memory_read_latency +
                        unit(3 * 128) + u.end_latency;
   EXPECT_NEAR(mean_us(m, ExchangeDirection::combine, one), combine.us(), 0.002);
+  // The same of ranks in two of the machine's own servers: both are on the first rail.
+  const hw::Machine servers = hw::load_machine("dgx-h800");
+  one.placement = "0,8";
+  EXPECT_NEAR(mean_us(servers, ExchangeDirection::dispatch, one), dispatch.us(), 0.002);
+  EXPECT_NEAR(mean_us(servers, ExchangeDirection::combine, one), combine.us(), 0.002);
+  one.placement = "0,1";  // of one server: by its switch
+  EXPECT_GT(std::abs(mean_us(servers, ExchangeDirection::combine, one) - combine.us()), 0.05);
 }
 
 // What the interface or the links bind grows with the share of tokens that leave the server.

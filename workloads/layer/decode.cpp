@@ -202,6 +202,10 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   row.set("weights_GB", memory.weights / 1e9).set("cache_GB", memory.cache / 1e9);
   row.set("context_bytes", memory.request / o.kv);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
+  if (const auto dispatch =
+          std::ranges::find(parts.kernels, "dispatch", &std::pair<std::string, double>::first);
+      dispatch != parts.kernels.end())
+    row.set("dispatch_us", dispatch->second);
   row.set("parts", std::move(shown));
   if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
   return row;
@@ -325,6 +329,7 @@ constexpr std::array kDecodeFields{
           "of a layer's kernel time that is of kernels that are mostly products of weights: prolog, output, "
           "experts"},
     Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
+    Field{"dispatch_us", FieldType::number, "of one dispatch of a layer, mean over ranks and microbatches"},
     Field{"parts", FieldType::list, "of the step", false, kDecodePartFields},
     Field{"kernels", FieldType::list, "of a rank in detail, in the layers with experts that ran", false,
           kLayerKernelFields},

@@ -50,10 +50,13 @@ CopiesBeside::CopiesBeside(host::Runtime& runtime, const std::vector<int>& dies,
 void CopiesBeside::enqueue() {
   for (Copier& copier : copiers_) {
     copier.tasks.clear();
-    for (std::uint64_t at = 0; at < volume_; at += kBlock)
-      copier.tasks.push_back(runtime_.memcpy_async(copier.streams[copier.tasks.size() % kStreams],
-                                                   copier.to + at, copier.from + at,
-                                                   std::min(kBlock, volume_ - at)));
+    // One call of the host a block would leave the engine idle.
+    unfold_on_device(runtime_, copier.die, [&] {
+      for (std::uint64_t at = 0; at < volume_; at += kBlock)
+        copier.tasks.push_back(runtime_.memcpy_async(copier.streams[copier.tasks.size() % kStreams],
+                                                     copier.to + at, copier.from + at,
+                                                     std::min(kBlock, volume_ - at)));
+    });
     runtime_.synchronize_device(copier.die);
   }
 }

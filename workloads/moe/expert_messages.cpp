@@ -27,8 +27,9 @@ class UnitClocks {
 
 class Maker {
  public:
-  Maker(const reference::DispatchCase& layer, const hw::Machine& machine, ExchangeDirection direction)
-      : layer_(layer), machine_(machine), ranks_(layer.expert_ids.size()) {
+  Maker(const reference::DispatchCase& layer, const hw::Machine& machine, ExchangeDirection direction,
+        const std::vector<int>& dies)
+      : layer_(layer), machine_(machine), dies_(dies), ranks_(layer.expert_ids.size()) {
     made_.bytes = message_bytes(direction, layer.hidden);
     made_.messages.resize(ranks_);
     for (const int own : layer.placement.own_experts) {
@@ -109,7 +110,7 @@ class Maker {
     ExpertPair& named = made_.pairs[pair];
     named.source = static_cast<std::uint16_t>(source);
     named.target = static_cast<std::uint16_t>(target);
-    named.carrier = carrier_of(machine_.topology, named.source, named.target);
+    named.carrier = carrier_of(machine_.topology, dies_[source], dies_[target]);
   }
   RoutedRowsOf routed() const {
     RoutedRowsOf rows(slots_, std::vector<std::uint32_t>(ranks_));
@@ -161,6 +162,7 @@ class Maker {
 
   const reference::DispatchCase& layer_;
   const hw::Machine& machine_;
+  const std::vector<int>& dies_;  // by rank
   std::size_t ranks_;
   std::uint32_t slots_ = 0;                // of all ranks
   std::vector<std::uint32_t> first_slot_;  // by rank
@@ -187,8 +189,8 @@ std::uint64_t ExpertExchange::count(Carrier carrier) const {
 }
 
 ExpertExchange make_exchange(const reference::DispatchCase& layer, const hw::Machine& machine,
-                             ExchangeDirection direction) {
-  Maker maker(layer, machine, direction);
+                             ExchangeDirection direction, const std::vector<int>& dies) {
+  Maker maker(layer, machine, direction, dies);
   return direction == ExchangeDirection::dispatch ? maker.dispatch() : maker.combine();
 }
 

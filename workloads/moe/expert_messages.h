@@ -52,9 +52,9 @@ struct ExpertExchange {
   std::uint64_t count(Carrier carrier) const;
 };
 
-// Rank r is on die r.
+// `dies`: of the ranks.
 ExpertExchange make_exchange(const reference::DispatchCase& layer, const hw::Machine& machine,
-                             ExchangeDirection direction);
+                             ExchangeDirection direction, const std::vector<int>& dies);
 
 // Units that look after so many pairs, as many to each.
 struct UnitsOfPairs {

@@ -7,6 +7,7 @@
 
 #include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
+#include "system/host/placement.h"
 #include "workloads/frame/session.h"
 #include "workloads/moe/moe_case.h"
 
@@ -19,8 +20,12 @@ constexpr std::uint64_t kSlot = 512;  // what slots of messages are a multiple o
 class MessagesRun final : public supernode::Driver {
  public:
   MessagesRun(Session& session, const ExpertExchange& exchange, const reference::DispatchCase& layer,
-              ExchangeDirection direction)
-      : machine_(session.machine()), exchange_(exchange), layer_(layer), direction_(direction) {
+              ExchangeDirection direction, std::vector<int> dies)
+      : machine_(session.machine()),
+        exchange_(exchange),
+        layer_(layer),
+        direction_(direction),
+        dies_(std::move(dies)) {
     const std::uint64_t slot = (exchange.bytes + kSlot - 1) / kSlot * kSlot;
     first_message_.push_back(0);
     std::vector<std::uint32_t> arrive(exchange.messages.size());
@@ -32,7 +37,7 @@ class MessagesRun final : public supernode::Driver {
       }
     }
     for (std::size_t rank = 0; rank < exchange.messages.size(); ++rank) {
-      const int die = static_cast<int>(rank);
+      const int die = dies_[rank];
       units_.push_back(machine_.attach(die, *this));
       // A region to send from, one to receive in, and flags of both.
       const auto reserve = [&](std::uint64_t bytes) {
@@ -81,14 +86,13 @@ class MessagesRun final : public supernode::Driver {
     const auto number = static_cast<std::size_t>(event.argument);
     switch (static_cast<What>(event.what)) {
       case kPost:
-        return post(static_cast<std::size_t>(die), number);
+        return post(rank_of(die), number);
       case kFlag:
         return send_flag(number);
     }
   }
   std::string report(int die) const override {
-    return fmt::format("die {} waits for {} flags of an exchange\n", die,
-                       ranks_[static_cast<std::size_t>(die)].pairs);
+    return fmt::format("die {} waits for {} flags of an exchange\n", die, ranks_[rank_of(die)].pairs);
   }
 
  private:
@@ -112,7 +116,7 @@ class MessagesRun final : public supernode::Driver {
     state.pairs = pairs;
     state.units = UnitsOfPairs(pairs, processor().units);
     state.free.assign(state.units.units_used, begin_ + exchange_.sent[rank]);
-    sim::EventQueue& queue = machine_.accelerator(static_cast<int>(rank)).queue();
+    sim::EventQueue& queue = queue_of(rank);
     for (std::size_t n = 0; n < exchange_.messages[rank].size(); ++n)
       queue.push(begin_ + exchange_.messages[rank][n].posted, units_[rank], kPost, n);
     for (std::uint32_t n = 0; n < exchange_.pairs.size(); ++n) {
@@ -124,7 +128,7 @@ class MessagesRun final : public supernode::Driver {
   void transfer(std::size_t source, std::size_t target, Carrier carrier, const npu::Transfer& transfer) {
     npu::Transfer sent = transfer;
     if (carrier == Carrier::rdma && source != target) sent.destination |= CM384_GM_VIA_RDMA_BIT;
-    machine_.accelerator(static_cast<int>(source)).transfer(sent);
+    machine_.accelerator(dies_[source]).transfer(sent);
   }
 
   void post(std::size_t rank, std::size_t number) {
@@ -140,7 +144,10 @@ class MessagesRun final : public supernode::Driver {
              {from_[rank] + number * slot, to_[message.target] + place_[index], exchange_.bytes, index + 1});
   }
 
-  sim::EventQueue& queue_of(std::size_t rank) { return machine_.accelerator(static_cast<int>(rank)).queue(); }
+  sim::EventQueue& queue_of(std::size_t rank) { return machine_.accelerator(dies_[rank]).queue(); }
+  std::size_t rank_of(int die) const {
+    return static_cast<std::size_t>(std::ranges::find(dies_, die) - dies_.begin());
+  }
 
   // All messages of a pair are posted, and counted: its flag goes behind them on a queue pair of a network
   // interface, which keeps their order. Stores to a peer have no such order: it waits for their
@@ -223,6 +230,7 @@ class MessagesRun final : public supernode::Driver {
   const ExpertExchange& exchange_;
   const reference::DispatchCase& layer_;
   ExchangeDirection direction_;
+  std::vector<int> dies_;                         // by rank
   std::vector<std::uint32_t> units_;              // of events, by rank
   std::vector<std::uint64_t> from_, to_, flags_;  // by rank
   std::vector<std::size_t> first_message_;        // by rank, and their number
@@ -238,9 +246,8 @@ class MessagesRun final : public supernode::Driver {
 }  // namespace
 
 void refuse_options_of_cores(const StudyContext& context) {
-  for (const char* name :
-       {"cores", "payload", "variant", "real-polling", "check-hazards", "start-skew", "placement",
-        "free-fetch", "completion", "no-shared-output", "shared-copies", "across"}) {
+  for (const char* name : {"cores", "payload", "variant", "real-polling", "check-hazards", "start-skew",
+                           "free-fetch", "completion", "no-shared-output", "shared-copies", "across"}) {
     if (!context.given.contains(name)) continue;
     throw InputError(
         fmt::format("--{}: needs cores that run kernels, and accelerator.kind is {}; allowed: ascend", name,
@@ -284,16 +291,21 @@ DispatchReading measure_messages(const StudyContext& context, const DispatchCase
                                  double progress_to) {
   refuse_options_of_cores(context);
   SessionOptions options;
-  options.dies = first_dies(setting.ranks, context.machine.topology);
-  options.rdma = context.machine.topology.supernode_of(options.dies.back()) != 0;
+  const hw::Topology& topology = context.machine.topology;
+  options.dies = first_dies(setting.ranks, topology);
+  if (setting.placement != "linear")
+    options.dies = host::place_ranks(setting.placement, setting.ranks, topology, context.seed);
+  options.rdma = std::ranges::any_of(options.dies, [&](int die) {
+    return topology.supernode_of(die) != topology.supernode_of(options.dies.front());
+  });
   options.progress_from = progress_from;
   options.progress_to = progress_to;
   options.what = fmt::format(
       "{}, {} ranks", direction == ExchangeDirection::dispatch ? "dispatch" : "combine", setting.ranks);
   const reference::DispatchCase layer = make_moe_case(context.seed, setting);
-  const ExpertExchange exchange = make_exchange(layer, context.machine, direction);
+  const ExpertExchange exchange = make_exchange(layer, context.machine, direction, options.dies);
   Session session(context, options);
-  MessagesRun run(session, exchange, layer, direction);
+  MessagesRun run(session, exchange, layer, direction, options.dies);
   return measure_rounds(
       session, setting, layer, context.machine.processor, [&run] { return run.run(); }, counts);
 }

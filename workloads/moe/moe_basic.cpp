@@ -1,7 +1,7 @@
 // The basic flow: three all-to-alls through SDMA, the host in between ([P] 4.2.1: metadata, tokens in BF16,
-// results). Every rank is a process: it submits kernels to one stream of its die and copies to others, which
-// an event holds together, synchronises with its own die after each all-to-all and then with the other
-// processes.
+// results). Every rank is a process: it submits kernels to one stream of its die and has the copies of each
+// all-to-all unfolded into others by an AICPU, as libraries' collectives are; an event holds the streams
+// together. It synchronises with its own die after each all-to-all and then with the other processes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "firmware/abi/all_to_all.h"
+#include "system/observe/observers.h"
 #include "workloads/moe/moe_flow.h"
 #include "workloads/moe/moe_run.h"
 
@@ -19,7 +20,7 @@ namespace {
 constexpr std::array kStepNames{"pack", "quantise", "unsort", "sum"};  // of enum cm384_all_to_all_step
 constexpr int kSteps = int{kStepNames.size()};
 static_assert(CM384_STEP_SUM + 1 == kSteps);
-// Streams that carry counts: enough that copies of some microseconds keep up with a host that submits one a
+// Streams that carry counts: enough that copies of some microseconds keep up with an AICPU that submits one a
 // microsecond. Each more would cost the host a call, to let it wait for the kernel before.
 constexpr std::size_t kMessageStreams = 8;
 
@@ -201,12 +202,15 @@ class BasicFlow {
     rank.pack = launch(rank, CM384_STEP_PACK);
     const std::size_t streams = std::min(rank.copies.size(), kMessageStreams);
     copies_follow_kernels(rank, streams);
-    rank.metadata.push_back(
-        runtime_.memcpy_async(rank.copies.front(), rank.host_sent, a.sent_counts, a.ranks * bytes));
-    for_each_peer(number, [&](int peer) {
-      rank.metadata.push_back(runtime_.memcpy_async(
-          rank.copies[index(peer) % streams], ranks_[index(peer)].arguments.received_counts + a.rank * bytes,
-          a.sent_counts + index(peer) * bytes, bytes));
+    unfold_on_device(runtime_, rank.die, [&] {
+      rank.metadata.push_back(
+          runtime_.memcpy_async(rank.copies.front(), rank.host_sent, a.sent_counts, a.ranks * bytes));
+      for_each_peer(number, [&](int peer) {
+        rank.metadata.push_back(
+            runtime_.memcpy_async(rank.copies[index(peer) % streams],
+                                  ranks_[index(peer)].arguments.received_counts + a.rank * bytes,
+                                  a.sent_counts + index(peer) * bytes, bytes));
+      });
     });
   }
   // The sizes of the results to come, where the host can read them; those of the tokens came with the
@@ -245,7 +249,7 @@ class BasicFlow {
     const cm384_all_to_all& a = rank.arguments;
     const std::size_t words = a.message_bytes / 4;
     const auto counts = runtime_.get<std::uint32_t>(host_counts, a.ranks * words);
-    for_each_peer(number, [&](int peer) {
+    const auto copy_to = [&](int peer) {
       std::uint64_t rows = 0;
       for (std::size_t local = 0; local < a.local_experts; ++local)
         rows += counts[index(peer) * words + local];
@@ -253,7 +257,8 @@ class BasicFlow {
       tasks.push_back(runtime_.memcpy_async(stream_to(rank, peer),
                                             ranks_[index(peer)].arguments.*to + a.rank * region_bytes(a),
                                             from + index(peer) * region_bytes(a), rows * a.hidden * 2));
-    });
+    };
+    unfold_on_device(runtime_, rank.die, [&] { for_each_peer(number, copy_to); });
   }
 
   static std::uint64_t region_bytes(const cm384_all_to_all& a) {
@@ -274,6 +279,9 @@ MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& settin
                               double progress_from, double progress_to) {
   if (context.machine.topology.supernodes > 1)
     throw InputError("run moe --flow basic: not over several supernodes; allowed: --flow fused");
+  if (context.observers != nullptr && !context.observers->request().record.empty())
+    throw InputError(
+        "run moe --flow basic: --record has no form for what an AICPU submits; allowed: --flow fused");
   sim::peers().needs_one("run moe --flow basic");  // its host threads share what they have counted
   MoeRun run(context, setting, &setting, fmt::format("basic flow, {} ranks", setting.ranks), progress_from,
              progress_to, true);
@@ -282,8 +290,8 @@ MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& settin
   FlowTally tally({"pack", "metadata", "tokens", "quantise", "experts", "unsort", "results", "sum"});
   traces::Random skew(context.seed, 1);
   const int rounds = setting.warmup + setting.iterations;
-  // Kernels and meetings, and three times as many calls of the host as there are ranks.
-  run.session().expect(1.0 / rounds, 300_us + context.machine.host.call * (3 * setting.ranks));
+  // Kernels and meetings, and three times as many entries of an AICPU as there are ranks.
+  run.session().expect(1.0 / rounds, 300_us + context.machine.aicpu.entry * (3 * setting.ranks));
   for (int round = 0; round < rounds; ++round) {
     if (round == setting.warmup) run.session().begin_counted();
     if (setting.full) run.combined().spoil();

@@ -159,6 +159,8 @@ void check_normal(const hw::Machine& machine, const DispatchCase& setting) {
         fmt::format("--ranks: {} do not fill servers of {}; allowed with --mode normal: 1 to {}, or a "
                     "multiple of {}",
                     setting.ranks, each, each, each));
+  if (setting.placement != "linear")
+    throw InputError("--placement: with --mode normal ranks fill servers in order; allowed: linear");
   if (setting.sms % 2 != 0 || setting.sms > machine.processor.units)
     throw InputError(fmt::format("--sms: {} units, half of which send; allowed: an even number, 2 to {}",
                                  setting.sms, machine.processor.units));

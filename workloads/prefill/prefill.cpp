@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -184,25 +185,43 @@ Rows shown(const std::vector<PrefillOverlap>& overlaps) {
   return rows;
 }
 
-StudyResult run(const StudyContext& context, const PrefillOptions& o) {
-  check_options(context, o);
-  std::vector<PrefillShare> shares;
-  for (const int microbatches : o.microbatches) {
-    shares.push_back(share_of(o, microbatches));
-    check_memory(context, o, microbatches);
+// A row.
+struct PrefillPoint {
+  PrefillOptions options;
+  int microbatches = 1;
+  PrefillShare share;
+};
+
+// In the order in which they are run; all are checked before the first one.
+std::vector<PrefillPoint> points_of(const StudyContext& context, const PrefillOptions& options) {
+  check_options(context, options);
+  std::vector<PrefillPoint> points;
+  for (const int cached : options.cached_tokens) {
+    PrefillOptions own = options;
+    own.cached = cached;
+    for (const int microbatches : options.microbatches) {
+      points.push_back({own, microbatches, share_of(own, microbatches)});
+      check_memory(context, own, microbatches);
+    }
   }
+  return points;
+}
+
+StudyResult run(const StudyContext& context, const PrefillOptions& options) {
+  const std::vector<PrefillPoint> points = points_of(context, options);
   StudyResult result;
-  result.input_files = o.inputs();
+  result.input_files = options.inputs();
   std::optional<BatchTimes> one;
-  for (std::size_t n = 0; n < shares.size(); ++n) {
-    const int microbatches = o.microbatches[n];
+  std::map<int, double> uncached_us;  // by microbatches
+  for (std::size_t n = 0; n < points.size(); ++n) {
+    const auto& [o, microbatches, own_share] = points[n];
     const auto part = [&](std::size_t k) {
-      return static_cast<double>(k) / static_cast<double>(shares.size());
+      return static_cast<double>(k) / static_cast<double>(points.size());
     };
     // Exchanges beside kernels take about as long as a third of all that is measured.
     const double alone = microbatches > 1 ? part(n) + (part(n + 1) - part(n)) * 2 / 3 : part(n + 1);
     PartOfProgress progress(context.progress, part(n), alone, result.simulator);
-    const std::vector<PrefillPart> parts = measure_prefill(context.with(progress), o, shares[n], result);
+    const std::vector<PrefillPart> parts = measure_prefill(context.with(progress), o, own_share, result);
     std::vector<PrefillOverlap> overlaps;
     if (microbatches > 1 && !parts.empty()) {
       PartOfProgress beside(context.progress, alone, part(n + 1), result.simulator);
@@ -216,7 +235,9 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
     const Schedule schedule =
         schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
     const BatchTimes batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
+    if (n > 0 && points[n - 1].options.cached != o.cached) one.reset();
     if (microbatches == 1) one = batch;
+    if (o.cached == 0) uncached_us[microbatches] = batch.all_us;
     Row row{{"ranks", o.ranks},
             {"tokens", o.tokens},
             {"prompt", o.prompt},
@@ -233,6 +254,8 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
       row.set("gain", one->all_us / batch.all_us - 1)
           .set("layer_gain",
                o.moe_layers > 0 ? 1 - batch.layer_us / one->layer_us : 1 - batch.dense_us / one->dense_us);
+    if (const auto all = uncached_us.find(microbatches); o.cached > 0 && all != uncached_us.end())
+      row.set("saved", 1 - batch.all_us / all->second);
     const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
     row.set("cubes_share", share(kCubeUnit));
     row.set("vectors_share", share(kVectorUnit));
@@ -277,6 +300,7 @@ constexpr std::array kPrefillFields{
     Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},
+    Field{"saved", FieldType::ratio, "less time than with nothing cached, where that was run before", true},
     Field{"cubes_share", FieldType::ratio, "of the batch's time in which parts have the cube cores"},
     Field{"vectors_share", FieldType::ratio, "in which parts have the vector cores"},
     Field{"fabric_share", FieldType::ratio, "in which parts have the way to other dies"},

@@ -19,7 +19,8 @@ struct PrefillOptions : LayerShape {
   int tokens = 16384;
   int dies_of_npu = 2;  // that share a package, as settle() finds them
   int prompt = 4096;
-  int cached = 0;
+  Integers cached_tokens{0};
+  int cached = 0;  // of them, that a row has
   bool by_heads = false;
   bool int8_latents = false;
   std::string networks = "int8";
@@ -43,10 +44,9 @@ struct PrefillOptions : LayerShape {
     visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU, of all its dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},
           "tokens of each prompt; a die has whole ones where attention is data parallel");
-    visit("cached", self.cached, Range{0, 999'936, 128},
-          "first tokens of each prompt that the memory service has: their latents are read, keys and values "
-          "made "
-          "of them, nothing else computed");
+    visit("cached", self.cached_tokens, Range{0, 999'936, 128},
+          "first tokens of each prompt that the memory service has, one row each: their latents are read, "
+          "keys and values made of them, nothing else computed");
     visit("attention", self.by_heads, Either{"data-parallel", "sp-tp-sp"},
           "data-parallel: a die has all heads of whole prompts; sp-tp-sp: projections of its own tokens, "
           "attention of some heads of all tokens, with an all-gather and an all-to-all between");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,7 @@ class EnsembleFile : public ::testing::Test {
                       .model = std::string(studies::build_info().model),
                       .ranges = ranges_fingerprint(hw::load_machine("node8")),
                       .discrepancy = 0.03,
+                      .families = {{"", 3, 2, 0.5}, {"rows", 3, 3, 0.25}},
                       .members = {}};
     ensemble.members.push_back({"node8", {}, {{"t1-nn-read-lat-intra", 1.195}}});
     ensemble.members.push_back(
@@ -49,6 +51,9 @@ TEST_F(EnsembleFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(to_text(read), to_text(two()));
   EXPECT_EQ(read.members[1].overrides, two().members[1].overrides);
   EXPECT_EQ(read.discrepancy, 0.03);
+  ASSERT_EQ(read.families.size(), 2u);
+  EXPECT_EQ(read.families[1].family, "rows");
+  EXPECT_EQ(read.families[1].share, 0.25);
 }
 
 TEST_F(EnsembleFile, MembersThatNoLongerFitAreNamed) {
@@ -77,7 +82,7 @@ TEST_F(EnsembleFile, SaysWhatHasChanged) {
   EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not fit"));
   text.replace(text.find("checksum"), 8, "chacksum");
   EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("has no checksum"));
-  text.replace(text.find("\"schema\": 2"), 11, "\"schema\": 1");
+  text.replace(text.find("\"schema\": 3"), 11, "\"schema\": 1");
   EXPECT_THAT(doubts_of(read_ensemble(write(text))), ::testing::Contains(HasSubstr("has no checksum")));
   EXPECT_NE(ranges_fingerprint(hw::load_machine("node8")),
             ranges_fingerprint(hw::load_machine("node8", {"l2.hit_latency=50ns"})));
@@ -110,6 +115,8 @@ TEST_F(EnsembleFile, WhatIsNoneIsRefused) {
         "{\"schema\": 1, \"members\": [{}], \"machine\": 4}"})
     EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("is no ensemble")) << text;
   Ensemble ensemble = two();
+  ensemble.families[1].share = -0.1;
+  EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }), HasSubstr("share -0.1"));
   ensemble.discrepancy = 1;
   EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }), HasSubstr("discrepancy 1"));
 }
@@ -118,12 +125,19 @@ TEST_F(EnsembleFile, WhatIsNoneIsRefused) {
 TEST(Interval, HoldsNineTenths) {
   std::vector<double> values;
   for (int i = 100; i >= 0; --i) values.push_back(i);
-  EXPECT_NEAR(interval_of(values, 0).low, 5, 1e-12);
-  EXPECT_NEAR(interval_of(values, 0).high, 95, 1e-12);
-  EXPECT_NEAR(interval_of(values, 0.1).low, 4.5, 1e-12);
-  EXPECT_NEAR(interval_of(values, 0.1).high, 104.5, 1e-12);
-  EXPECT_EQ(interval_of({7}, 0).low, 7);
-  EXPECT_EQ(interval_of({7}, 0).high, 7);
+  Ensemble ensemble;
+  EXPECT_NEAR(interval_of(values, ensemble, "rows").low, 5, 1e-12);
+  EXPECT_NEAR(interval_of(values, ensemble, "rows").high, 95, 1e-12);
+  EXPECT_EQ(interval_of({7}, ensemble, "rows").low, 7);
+  EXPECT_EQ(interval_of({7}, ensemble, "rows").high, 7);
+  ensemble.discrepancy = 0.1;
+  EXPECT_NEAR(interval_of(values, ensemble, "rows").low, 4.5, 1e-12);
+  EXPECT_NEAR(interval_of(values, ensemble, "rows").high, 104.5, 1e-12);
+  // What is learnt stands in place of the one share: of the family, or of those without a row.
+  ensemble.families = {{"", 4, 3, 1.0}, {"rows", 3, 3, 0.25}};
+  EXPECT_NEAR(interval_of({8}, ensemble, "rows").high, 10, 1e-12);
+  EXPECT_NEAR(interval_of({8}, ensemble, "rows").low, 6.4, 1e-12);
+  EXPECT_NEAR(interval_of({8}, ensemble, "ems").high, 16, 1e-12);
 }
 
 TEST(Interval, StandsBesideEachMean) {
@@ -132,14 +146,27 @@ TEST(Interval, StandsBesideEachMean) {
   const std::vector<Json> members{
       Json::parse(R"([{"ranks": 8, "latency_us": {"mean": 8}, "bandwidth_GBps": 5.0}])"),
       Json::parse(R"([{"ranks": 8, "latency_us": {"mean": 12}, "bandwidth_GBps": 6.0}])")};
-  const Json values = add_intervals(rows, members, 0);
+  const Json values = add_intervals(rows, members, Ensemble(), "exchange");
   EXPECT_NEAR(rows[0]["latency_us"]["interval"][0].get<double>(), 8.2, 1e-12);
   EXPECT_NEAR(rows[0]["latency_us"]["interval"][1].get<double>(), 11.8, 1e-12);
   EXPECT_NEAR(rows[0]["intervals"]["bandwidth_GBps"][1].get<double>(), 5.95, 1e-12);
   EXPECT_EQ(rows[0]["ensemble"], 2);
   EXPECT_FALSE(rows[0]["intervals"].contains("ranks"));
   EXPECT_EQ(values[0]["latency_us.mean"], (std::vector<double>{8, 12}));
-  EXPECT_THAT(refusal([&] { add_intervals(rows, {Json::array()}, 0); }), HasSubstr("0 rows"));
+  EXPECT_THAT(refusal([&] { add_intervals(rows, {Json::array()}, Ensemble(), "exchange"); }),
+              HasSubstr("0 rows"));
+}
+
+// A step's kernels are off each by itself: 3 us of two launches of one kernel, and 1 us of another.
+TEST(Interval, OfARowOfKernelsIsComposed) {
+  Ensemble ensemble;
+  ensemble.families = {{"", 4, 3, 1.0}, {"products", 3, 3, 0.25}};
+  Json rows = Json::parse(R"([{"step_ms": 10.5, "kernels": [
+      {"name": "prolog", "start_us": 0.0, "end_us": 1.0}, {"name": "dispatch", "start_us": 1.0, "end_us": 2.0},
+      {"name": "prolog", "start_us": 5.0, "end_us": 7.0}]}])");
+  add_intervals(rows, {rows}, ensemble, "decode");
+  EXPECT_NEAR(rows[0]["intervals"]["step_ms"][1].get<double>(),
+              10.5 * std::exp(std::hypot(0.75 * std::log(1.25), 0.25 * std::log(2.0))), 1e-9);
 }
 
 studies::Figure figure_of(std::string id, std::string area, studies::Role role) {
@@ -167,9 +194,30 @@ TEST(Coverage, CountsByFamilyAndRole) {
   EXPECT_EQ(ub.figures, 2u);
   EXPECT_EQ(ub.inside, 1u);
   EXPECT_NEAR(ub.median_width, (0.1 + 0.19999) / 2, 1e-12);
-  EXPECT_EQ(std::ranges::find(all, "cube", &Coverage::family)->role, Role::selected);
-  EXPECT_EQ(std::ranges::count(all, "operators", &Coverage::family), 1);
+  EXPECT_EQ(std::ranges::find(all, "aic", &Coverage::family)->role, Role::selected);
+  EXPECT_EQ(std::ranges::count(all, "hbm", &Coverage::family), 1);
   EXPECT_FALSE(is_enough(scored));
+}
+
+// By what a run is of, whatever figures say.
+TEST(Coverage, AFamilyIsWhatRuns) {
+  for (const auto& [study, settings, family] :
+       std::vector<std::tuple<std::string, runs::Settings, std::string>>{
+           {"p2p", {}, "bus"},
+           {"p2p", {{"path", "aiv-direct"}}, "bus"},
+           {"p2p", {{"path", "sdma"}}, "copies"},
+           {"copies", {}, "copies"},
+           {"stream", {}, "memory"},
+           {"op", {{"name", "batch-matmul"}}, "products"},
+           {"gemm", {}, "products"},
+           {"op", {{"name", "grouped-attention"}}, "attention"},
+           {"mla", {}, "attention"},
+           {"op", {{"name", "reduce-scatter"}}, "collectives"},
+           {"op", {{"name", "all-to-all"}}, "collectives"},
+           {"op", {{"name", "gate"}}, "rows"},
+           {"combine", {}, "exchange"},
+           {"decode", {}, "decode"}})
+    EXPECT_EQ(family_of(study, settings), family);
 }
 
 TEST(Coverage, TheFloorIsNineOfTenAndAQuarter) {
