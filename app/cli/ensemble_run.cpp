@@ -42,6 +42,11 @@ void check_options(StudyRun& run) {
   }
 }
 
+std::string value_of(const runs::Runs::Request& request, const studies::Alternatives& open) {
+  const auto found = std::ranges::find(request.settings, open.option, &runs::Setting::first);
+  return found != request.settings.end() ? found->second : open.values.front();
+}
+
 // A row for each mean that has an interval, then each plain number.
 studies::Rows interval_rows(const Json& rows) {
   studies::Rows table;
@@ -120,8 +125,12 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   const Settings sets = settings_of({"", {}}, {}, changes, options.seed);  // the user's word is the last
   std::vector<runs::Runs::Request> requests{{study, own}};
   const int cores = options.machine.load().die.groups();
+  const std::vector<studies::Alternatives> open = line.own->open();
   for (const uncertainty::Member& member : ensemble.members) {
-    requests.push_back({study, uncertainty::by_recipe(study, own, requests.size() - 1, own, cores)});
+    const std::size_t number = requests.size() - 1;
+    requests.push_back(
+        {study, uncertainty::by_alternatives(uncertainty::by_recipe(study, own, number, own, cores), open,
+                                             number, own)});
     Settings& settings = requests.back().settings;
     settings.insert(settings.end(), member.overrides.begin(), member.overrides.end());
   }
@@ -136,12 +145,13 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   if (many.stopped()) return kInterrupted;
   if (!runs.front().failed.empty()) throw InputError(runs.front().failed);
   std::vector<Json> members;
-  Json names = Json::array();
+  Json names = Json::array(), spread = Json::object();
   bool failed = false;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     if (runs[i].failed.empty()) {
       members.push_back(studies::to_json(runs[i].rows));
       names.push_back(ensemble.members[i - 1].name);
+      for (const studies::Alternatives& one : open) spread[one.option].push_back(value_of(requests[i], one));
       continue;
     }
     failed = true;
@@ -156,6 +166,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
                           {"machine", ensemble.machine},
                           {"build", ensemble.build},
                           {"names", names}};
+  if (!open.empty()) document["ensemble"]["open"] = std::move(spread);
   document["ensemble"]["values"] = uncertainty::add_intervals(document["rows"], members, ensemble, family);
   std::vector<std::string> words{"cm384", "run"};
   words.insert(words.end(), arguments.begin(), arguments.end());

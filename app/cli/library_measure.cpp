@@ -152,7 +152,8 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
     throw InputError("library measure: --out is missing; allowed: the file of the library");
   MachineOptions machine;
   if (!grid.machine.empty()) machine.machine = grid.machine;
-  service::Library library(machine.load().name);
+  const hw::Machine measured = machine.load();
+  service::Library library(measured.name, measured.overrides);
   // What is there already tells how long points take.
   OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());

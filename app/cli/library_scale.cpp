@@ -217,8 +217,8 @@ class Scaler {
     return fmt::format("those that were run to check it were off by, at worst: {}", fmt::join(words, ", "));
   }
 
-  Library library(const std::string& machine) {
-    Library made(machine);
+  Library library(const hw::Machine& machine) {
+    Library made(machine.name, machine.overrides);
     next_ = 0;
     for (const auto& point : base_.decode())
       scale_point(made, point, &Library::decode, [&](auto& p) {
@@ -331,7 +331,7 @@ int scale(const Program& program, const LibraryScaleOptions& options, const stud
     machine.emplace_back(change.substr(0, equals), change.substr(equals + 1));
   }
   if (machine.empty()) throw InputError("library scale: names no other machine; allowed: --machine or --set");
-  const std::string name = options.machine.load().name;
+  const hw::Machine changed = options.machine.load();
   Scaler scaler(base, machine);
   const std::vector<std::size_t> chosen = choose_runs(scaler.points(), options.count, options.budget);
   std::map<std::string, int> kinds;
@@ -364,7 +364,7 @@ int scale(const Program& program, const LibraryScaleOptions& options, const stud
       scaler.check(all[n], runs[n].document());
     }
   }
-  const Library made = scaler.library(name);
+  const Library made = scaler.library(changed);
   output.write(made.text());
   output.finish();
   print_error("cm384: {}: {} points, {} of them measured and the others scaled; {}\n", options.out,

@@ -103,6 +103,7 @@ int show(const Program&, const LibraryShowOptions& options, const studies::Given
   for (const service::LibraryCurve& curve : service::curves_of(measured)) curves.push_back(row_of(curve));
   if (options.rows.format == "json") {
     const Json document{{"machine", library.machine()},
+                        {"changes", library.changes()},
                         {"model", studies::build_info().model},
                         {"points", studies::to_json(points)},
                         {"curves", studies::to_json(curves)}};
@@ -121,7 +122,7 @@ int show(const Program&, const LibraryShowOptions& options, const studies::Given
                            : first == last ? fmt::format(" of {}", first)
                                            : fmt::format(" of {} to {}", first, last);
   print_now(fmt::format("\n{}: {} points{}; {} of them from before golden results changed\n",
-                        library.machine(), points.size(), when, old));
+                        library.machine_text(), points.size(), when, old));
   const auto scaled = std::ranges::count_if(measured, [](const auto& point) { return !point.from.empty(); });
   double error = 0;
   for (const service::LibraryPoint& point : measured) error = std::max(error, point.error);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <csignal>
+#include <fstream>
 #include <string_view>
 
 #include "testbenches/hw/refusal.h"
@@ -276,6 +277,11 @@ TEST_P(ModelSums, OfADieAreTheModels) {
       (known.choosing > 0 ? known.choosing + drafts : 0) * whole(known.index) + 2 * whole(known.head) +
       2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory.weights, weights, 1e-9 * weights);
+  // A head that is the embedding weighs nothing of its own.
+  options.tied_heads = true;
+  EXPECT_NEAR(memory_of(options, copies, 7 * 5000, 7 * 128).weights,
+              weights - 2 * whole(known.head) / sharing, 1e-9 * weights);
+  options.tied_heads = false;
   // Weights of 4 bits are those of networks and experts.
   options.layer.networks = "w4a8";
   const double networks_of_die =
@@ -368,6 +374,34 @@ TEST(StepDeployment, ComesBeforeTheModelAndBehindTheCommandLine) {
   EXPECT_EQ(options.layer.heads, 96);
   EXPECT_EQ(options.layer.networks, "bf16");
   EXPECT_FALSE(options.layer.int8);
+}
+
+// What is assumed of those that come with cm384 may be otherwise, with a reason: they are not read else.
+TEST(StepDeployment, SaysWhatNobodyPublished) {
+  for (const std::string& name : studies::step_deployment_names())
+    EXPECT_FALSE(studies::alternatives_of_step_deployment(name).empty()) << name;
+  std::vector<std::string> open;
+  for (const auto& one : studies::alternatives_of_step_deployment("cloudmatrix384-ep320")) {
+    open.push_back(one.option);
+    EXPECT_GE(one.values.size(), 2u);
+  }
+  EXPECT_THAT(open, ::testing::ElementsAre("launch", "balance", "variant", "head-tp"));
+}
+
+TEST(StepDeployment, AlternativesHaveTheValueAndAReason) {
+  const std::string path = ::testing::TempDir() + "alternatives_d.toml";
+  const auto said = [&](const std::string& launch) {
+    std::ofstream(path) << "launch = { value = \"cpu\", from = \"assumed\", source = \"-\"" << launch
+                        << " }\n";
+    return refusal([&] { studies::alternatives_of_step_deployment(path); });
+  };
+  EXPECT_EQ(said(""), "");
+  EXPECT_EQ(said(", values = [\"cpu\", \"pipelined\"], why = \"-\""), "");
+  EXPECT_THAT(said(", values = [\"cpu\", \"pipelined\"]"),
+              ::testing::HasSubstr("d.toml:1: launch: allowed: `values`"));
+  EXPECT_THAT(said(", values = [\"cpu\"], why = \"-\""), ::testing::HasSubstr("two or more"));
+  EXPECT_THAT(said(", values = [\"a\", \"b\"], why = \"-\""),
+              ::testing::HasSubstr("has not the value itself, cpu"));
 }
 
 TEST(StepDeployment, RefusesWhatItIsNot) {

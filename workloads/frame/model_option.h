@@ -20,7 +20,6 @@ models::Model model_of_experts(const std::string& name_or_path);
 
 // Options and their values, as the command line would have them.
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
-
 // Gives `options` these values, but for those that are given. Throws InputError: `from` where they come, the
 // option, what is allowed.
 void follow_values(const std::vector<hw::Parameter>& options, const Given& given, const std::string& from,

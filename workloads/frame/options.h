@@ -56,6 +56,12 @@ inline void all_if_zero(int& option, int all) {
 // Which options the command line named.
 using Given = std::set<std::string, std::less<>>;
 
+// What an option may be, its own value first.
+struct Alternatives {
+  std::string option;
+  std::vector<std::string> values;
+};
+
 // Reads `arguments` (without program and command) into the structs behind the groups. Options may not be
 // abbreviated. `positional` names the option that bare arguments fill, at most `positional_count` (-1: any
 // number). Throws InputError: one line; also for an option that has no effect beside the others (Needs).

@@ -126,6 +126,8 @@ class StudyOptions {
   virtual StudyResult run(const StudyContext& context) const = 0;
   // Files that a run reads beside those that options name; for the names of a sweep's points.
   virtual std::vector<std::string> inputs() const { return {}; }
+  // Options whose values nobody published, by what the options name; members of an ensemble differ in them.
+  virtual std::vector<Alternatives> open() const { return {}; }
 };
 
 struct Study {
@@ -162,6 +164,10 @@ std::unique_ptr<StudyOptions> options_of() {
     }
     std::vector<std::string> inputs() const override {
       if constexpr (requires { options_.inputs(); }) return options_.inputs();
+      return {};
+    }
+    std::vector<Alternatives> open() const override {
+      if constexpr (requires { options_.open(); }) return options_.open();
       return {};
     }
 

@@ -43,6 +43,7 @@ OptionValues DecodeOptions::of_model(const models::Model& model) {
   values.emplace_back("window", std::to_string(window));
   if (sharing > 0) values.emplace_back("sharing-layers", std::to_string(sharing));
   values.emplace_back("vocabulary", std::to_string(model.vocabulary));
+  if (model.tied_heads) values.emplace_back("head-weights", "embedding");
   return values;
 }
 
@@ -80,7 +81,7 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   if (apart) memory.experts = all_experts;
   memory.weights = layers * attention + choosing * indexer + (apart ? 0 : all_experts) +
                    network * 3 * options.dense_layers * hidden * own_width +
-                   2 * hidden * (options.vocabulary + own_words);
+                   2 * hidden * (options.vocabulary + (options.tied_heads ? 0 : own_words));
   const double sliding = options.sliding_layers, full = layers - sliding;
   memory.request =
       sharing * (token * (full * o.kv + sliding * std::min(o.kv, o.window)) + choosing * index_token * o.kv);

@@ -19,6 +19,7 @@ struct DecodeOptions {
   Reals draft_acceptance{};
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0, sharing_layers = 0;
   int vocabulary = 129280, head_tensor = 0;
+  bool tied_heads = false;
   int top_k = 50;
   double top_p = 0.95;
   std::string launch = "pipelined";
@@ -47,6 +48,8 @@ struct DecodeOptions {
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
+    visit("head-weights", self.tied_heads, Either{"own", "embedding"},
+          "the head's own, or the embedding's, which every die has whole");
     visit("head-tp", self.head_tensor, Range{0, 256},
           "ranks that share the product with the vocabulary; 0: one, and those of --attention-tp of a dense "
           "model");
@@ -69,6 +72,10 @@ struct DecodeOptions {
   void settle(const hw::Machine& machine) { layer.settle(machine); }
   void follow(const Given& given);
   std::vector<std::string> inputs() const { return layer.files(); }
+  std::vector<Alternatives> open() const {
+    DecodeOptions own = *this;
+    return layer.open(hw::list_parameters(own));
+  }
   static OptionValues of_model(const models::Model& model);
 
   // Of predicted token `k`, 0 the first, if those before it were right.

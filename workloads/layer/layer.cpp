@@ -368,6 +368,16 @@ void LayerOptions::follow(const std::vector<hw::Parameter>& options, const Given
   follow_values(options, given, "--deployment " + deployment, spread);
 }
 
+std::vector<Alternatives> LayerOptions::open(const std::vector<hw::Parameter>& options) const {
+  if (deployment.empty()) return {};
+  std::vector<Alternatives> open = alternatives_of_step_deployment(deployment);
+  // Of a step alone, where the options are those of layers.
+  std::erase_if(open, [&](const Alternatives& one) {
+    return std::ranges::find(options, one.option, &hw::Parameter::key) == options.end();
+  });
+  return open;
+}
+
 std::vector<std::string> LayerOptions::files() const {
   std::vector<std::string> files = model_files(model);
   for (std::string& file : step_deployment_files(deployment)) files.push_back(std::move(file));
@@ -405,6 +415,10 @@ struct LayerStudyOptions {
     layer.follow(hw::list_parameters(*this), given, values);
   }
   std::vector<std::string> inputs() const { return layer.files(); }
+  std::vector<Alternatives> open() const {
+    LayerStudyOptions own = *this;
+    return layer.open(hw::list_parameters(own));
+  }
   void settle(const hw::Machine& machine) { layer.settle(machine); }
 };
 

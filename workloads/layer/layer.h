@@ -127,6 +127,8 @@ struct LayerOptions : LayerShape {
   void follow(const std::vector<hw::Parameter>& options, const Given& given,
               const OptionValues& values) const;
   std::vector<std::string> files() const;
+  // What the deployment leaves open of `options`.
+  std::vector<Alternatives> open(const std::vector<hw::Parameter>& options) const;
   // What follows from a model. Throws InputError for what is not modelled, by the name of its fact.
   static OptionValues of_model(const models::Model& model);
   // Throws InputError for options that have no effect beside these.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text/embedded_text.h"
@@ -91,15 +92,33 @@ const hw::EmbeddedText* known_deployment(const std::string& name) {
   return nullptr;
 }
 
-}  // namespace
+// An option as the file has it.
+struct SpreadOption {
+  std::string option, value;
+  std::vector<std::string> values;  // what it may be; empty: nothing but `value`
+};
 
-std::vector<std::string> step_deployment_names() {
-  std::vector<std::string> names;
-  for (const hw::EmbeddedText& known : hw::embedded_step_deployments()) names.emplace_back(known.name);
-  return names;
+// `why` and `values` go together, and the value itself, which comes first here, is one of them. In one that comes with cm384 what is
+// assumed has them.
+std::vector<std::string> alternatives_in(const hw::TomlFile& file, const std::string& key,
+                                         const hw::TomlEntry& entry, const std::string& own, bool ships) {
+  if (entry.table == nullptr) return {};
+  const toml::node* values = entry.table->get("values");
+  const toml::node* why = entry.table->get("why");
+  if (values == nullptr && why == nullptr && (!ships || entry.from != "assumed")) return {};
+  const bool reason = why != nullptr && why->is_string() && !why->as_string()->get().empty();
+  const toml::array* list = values != nullptr ? values->as_array() : nullptr;
+  if (!reason || list == nullptr || list->size() < 2)
+    file.refuse(*entry.table, key, "allowed: `values`, a list of two or more, with `why`");
+  std::vector<std::string> texts;
+  for (const toml::node& one : *list) texts.push_back(file.text_of(one, key + ".values"));
+  const auto at = std::ranges::find(texts, own);
+  if (at == texts.end()) file.refuse(*values, key + ".values", fmt::format("has not the value itself, {}", own));
+  std::rotate(texts.begin(), at, at + 1);
+  return texts;
 }
 
-OptionValues load_step_deployment(const std::string& name_or_path) {
+std::vector<SpreadOption> spread_of(const std::string& name_or_path) {
   const hw::EmbeddedText* known = known_deployment(name_or_path);
   if (known == nullptr && !is_deployment_file(name_or_path))
     throw InputError(fmt::format(
@@ -111,11 +130,13 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
       known != nullptr ? name_or_path + ".toml" : name_or_path);
   StepDeployment of;
   file.read(of);
-  OptionValues values;
+  std::vector<SpreadOption> options;
   const auto add = [&](const char* key, const hw::TomlNode& node, const char* option) {
     if (!node) return;
-    const hw::TomlEntry entry = file.entry_of(key, *node, known != nullptr);
-    values.emplace_back(option, file.text_of(*entry.value, key));
+    const hw::TomlEntry entry = file.entry_of(key, *node, known != nullptr, {"values", "why"});
+    std::string value = file.text_of(*entry.value, key);
+    std::vector<std::string> values = alternatives_in(file, key, entry, value, known != nullptr);
+    options.push_back({option, std::move(value), std::move(values)});
   };
   add("ranks", of.ranks, "ranks");
   add("mtp", of.mtp, "mtp");
@@ -134,7 +155,29 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
   add("head.tp", of.head.tensor, "head-tp");
   add("prices.npu_hour", of.prices.hour, "npu-hour");
   add("prices.npu_watt", of.prices.watt, "npu-watt");
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> step_deployment_names() {
+  std::vector<std::string> names;
+  for (const hw::EmbeddedText& known : hw::embedded_step_deployments()) names.emplace_back(known.name);
+  return names;
+}
+
+OptionValues load_step_deployment(const std::string& name_or_path) {
+  OptionValues values;
+  for (SpreadOption& one : spread_of(name_or_path)) values.emplace_back(one.option, std::move(one.value));
   return values;
+}
+
+std::vector<Alternatives> alternatives_of_step_deployment(const std::string& name_or_path) {
+  std::vector<Alternatives> open;
+  for (SpreadOption& one : spread_of(name_or_path)) {
+    if (!one.values.empty()) open.push_back({one.option, std::move(one.values)});
+  }
+  return open;
 }
 
 std::vector<std::string> step_deployment_files(const std::string& name_or_path) {

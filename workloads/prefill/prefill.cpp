@@ -109,9 +109,10 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
   const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
   const int slots = o.experts == 0 ? 0 : (o.experts + redundant + o.ranks - 1) / o.ranks + o.shared_experts;
   const double network = o.networks == "bf16" ? 2 : o.networks == "int8" ? 1 : 0.5;  // bytes of an element
-  const double weights =
-      layers * attention + indexer + network * o.moe_layers * slots * 3 * hidden * o.width +
-      network * 3 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
+  const double weights = layers * attention + indexer +
+                         network * o.moe_layers * slots * 3 * hidden * o.width +
+                         network * 3 * o.dense_layers * hidden * o.dense_width +
+                         2 * (o.tied_heads ? 1 : 2) * hidden * o.vocabulary;
   const double gathered = o.by_heads ? 2.0 * o.ranks * (o.q_lora + 576) : 0;
   const double activations = o.kv_heads > 0 ? 2.0 * o.head_width * (2 * heads + 2 * o.kv_heads)
                              : o.chosen > 0 ? heads * 2 * (o.key_width + 576 + 512 + o.value_width)

@@ -32,6 +32,7 @@ struct PrefillOptions : LayerShape {
   int redundant = -1;
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
   int sharing_layers = 0, vocabulary = 129280;
+  bool tied_heads = false;
   NpuPrices prices;
 
   template <class Self, class Visitor>
@@ -89,6 +90,7 @@ struct PrefillOptions : LayerShape {
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the head chooses among");
+    visit("head-weights", self.tied_heads, Either{"own", "embedding"}, "the head's own, or the embedding's");
     NpuPrices::describe(self.prices, visit);
   }
   void follow(const Given& given);

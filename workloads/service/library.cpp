@@ -83,6 +83,15 @@ class LibraryReader {
   }
   bool checked() const { return json_.contains(kChecksum); }
   std::string machine() const { return json_["machine"].get<std::string>(); }
+  std::map<std::string, std::string> changes() const {
+    std::map<std::string, std::string> changes;
+    const Json found = json_.value("changes", Json::object());
+    for (const auto& [key, value] : found.items()) {
+      if (!value.is_string()) throw InputError(fmt::format("{}: changes: {}: is no string", name_, key));
+      changes[key] = value.get<std::string>();
+    }
+    return changes;
+  }
 
   template <class Point>
   void points(const char* kind, Library& library) const {
@@ -211,7 +220,7 @@ std::string_view to_string(Evidence evidence) {
 
 Library Library::parse(std::string_view text, const std::string& name) {
   const LibraryReader reader(text, name);
-  Library library(reader.machine());
+  Library library(reader.machine(), reader.changes());
   library.checked_ = reader.checked();
   reader.points<DecodePoint>("decode", library);
   reader.points<AttentionPoint>("attention", library);
@@ -226,10 +235,18 @@ Library Library::load(const std::string& name_or_path) {
   return parse(read_input(name_or_path), name_or_path);
 }
 
+std::string Library::machine_text() const {
+  std::vector<std::string> changes;
+  for (const auto& [key, value] : changes_) changes.push_back(key + " = " + value);
+  return changes.empty() ? machine_ : fmt::format("{} with {}", machine_, fmt::join(changes, ", "));
+}
+
 std::string Library::text() const {
+  std::string machine = Json(machine_).dump();
+  if (!changes_.empty()) machine += ",\n \"changes\": " + Json(changes_).dump();
   const std::string all =
-      fmt::format("{{\n \"format\": \"{}\",\n \"machine\": {},\n{},\n{},\n{},\n{}", kFormat,
-                  Json(machine_).dump(), list_text("decode", decode_), list_text("attention", attention_),
+      fmt::format("{{\n \"format\": \"{}\",\n \"machine\": {},\n{},\n{},\n{},\n{}", kFormat, machine,
+                  list_text("decode", decode_), list_text("attention", attention_),
                   list_text("prefill", prefill_), list_text("operators", operators_));
   return fmt::format("{},\n \"{}\": \"{}\"\n}}\n", all, kChecksum, checksum_of(Json::parse(all + "}")));
 }

@@ -93,6 +93,10 @@ class Library {
   static Library load(const std::string& name_or_path);
 
   const std::string& machine() const { return machine_; }
+  // Values of the machine that are not its preset's, by key; as of hw::Machine.
+  const std::map<std::string, std::string>& changes() const { return changes_; }
+  // "cloudmatrix384", "cloudmatrix384 with hbm.bandwidth = 2.4TB/s"
+  std::string machine_text() const;
   // Whether a checksum says that it is as it was measured.
   bool checked() const { return checked_; }
   const std::vector<DecodePoint>& decode() const { return decode_; }
@@ -105,10 +109,12 @@ class Library {
   void add(AttentionPoint point) { attention_.push_back(std::move(point)); }
   void add(PrefillPoint point) { prefill_.push_back(std::move(point)); }
   void add(OperatorPoint point) { operators_.push_back(std::move(point)); }
-  explicit Library(std::string machine) : machine_(std::move(machine)) {}
+  explicit Library(std::string machine, std::map<std::string, std::string> changes = {})
+      : machine_(std::move(machine)), changes_(std::move(changes)) {}
 
  private:
   std::string machine_;
+  std::map<std::string, std::string> changes_;
   bool checked_ = false;
   std::vector<DecodePoint> decode_;
   std::vector<AttentionPoint> attention_;

@@ -140,5 +140,20 @@ TEST(Recipes, AreAllPairsOfWhatAnOperatorHas) {
   EXPECT_EQ(by_recipe("gemm", quantise, 3), quantise);
 }
 
+TEST(Alternatives, AreAllCombinationsOfWhatIsOpen) {
+  const std::vector<studies::Alternatives> open{
+      {"launch", {"a", "b"}}, {"ranks", {"1", "2"}}, {"tp", {"x", "y", "z"}}};
+  const runs::Settings given{{"ranks", "1"}, {"batch", "8"}};
+  EXPECT_EQ(by_alternatives(given, open, 0, given), given);
+  std::string seen;
+  for (std::size_t number = 1; number <= 7; ++number) {
+    const runs::Settings made = by_alternatives(given, open, number, given);
+    EXPECT_EQ(value_of(made, "ranks"), "1");  // the user's word
+    EXPECT_EQ(value_of(made, "batch"), "8");
+    seen += value_of(made, "launch") + value_of(made, "tp") + " ";
+  }
+  EXPECT_EQ(seen, "bx ay by az bz ax bx ");
+}
+
 }  // namespace
 }  // namespace cm384::uncertainty::discrepancy_test

@@ -175,12 +175,12 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   check_model(options, library_);
   const service::Deployment deployment = base_deployment();
   deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
-  if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
+  if (library_.machine() != context.machine.name || library_.changes() != context.machine.overrides)
     throw InputError(fmt::format(
-        "run serve: the library {} was measured on {}, not on {}{}; allowed: --library with times "
-        "of this machine, in the form of hw/library/cloudmatrix384.json",
-        options.library, library_.machine(), context.machine.name,
-        context.machine.overrides.empty() ? "" : " with changes"));
+        "run serve: the library {} is of {}, not of {}; allowed: --library with times of this machine, which "
+        "`cm384 library measure` or `cm384 library scale` makes",
+        options.library, library_.machine_text(),
+        service::Library(context.machine.name, context.machine.overrides).machine_text()));
   if (rates_.size() > kMostRates)
     throw InputError(fmt::format("run serve: --rate: {} rates; allowed: at most {}, such as 100,200,300",
                                  rates_.size(), kMostRates));
