@@ -4,7 +4,6 @@
 #include <array>
 
 #include "base/text/error.h"
-#include "system/observe/observers.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/kernels/op_cases.h"
 #include "workloads/studies.h"
@@ -158,8 +157,6 @@ void check_path(const StudyContext& context, const OpOptions& options) {
   if (options.by_aicpu && options.graph)
     throw InputError(
         "run op: --unfold aicpu: the entries of a graph are there before; allowed: --launch single");
-  if (options.by_aicpu && context.observers != nullptr && !context.observers->request().record.empty())
-    throw InputError("run op: --record has no form for what an AICPU submits; allowed: --unfold host");
 }
 
 StudyResult run(const StudyContext& context, const OpOptions& options) {
