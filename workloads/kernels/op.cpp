@@ -141,7 +141,7 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
 }
 
 // What vector cores alone do, and SDMA engines alone.
-void check_path(const StudyContext& context, const OpOptions& options) {
+void check_path(const OpOptions& options) {
   if (!is_collective(options.name)) return;
   const std::string& algorithm = options.algorithm;
   const bool copies = options.path == "sdma";
@@ -163,7 +163,7 @@ StudyResult run(const StudyContext& context, const OpOptions& options) {
   if (options.groups > context.machine.die.groups())
     throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
                                  context.machine.die.groups()));
-  check_path(context, options);
+  check_path(options);
   StudyResult result;
   if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
     result.notes.push_back(idle);
