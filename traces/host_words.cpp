@@ -26,11 +26,14 @@ std::string first_of(std::initializer_list<std::string> faults) {
 std::string call_fault(std::span<const std::uint64_t> words) {
   switch (static_cast<HostCallKind>(words[0])) {
     case HostCallKind::submit:
+    case HostCallKind::entry:
       return too_large("stream", words[1], kMostStreams);
     case HostCallKind::synchronize:
       return words[1] == kAllStreams ? "" : too_large("stream", words[1], kMostStreams);
     case HostCallKind::compute:
       return too_large("time", words[1], std::uint64_t{1} << 60);
+    case HostCallKind::unfold:
+      return too_large("entries", words[1], kMostCopies);
     case HostCallKind::barrier:
       return first_of(
           {too_large("die", words[1], kMostUnits), too_large("threads", words[3], kMostUnits + 1)});
@@ -40,7 +43,7 @@ std::string call_fault(std::span<const std::uint64_t> words) {
 
 // How many words there are to be; 0 where the first one is no call.
 std::size_t words_of_call(std::uint64_t call) {
-  constexpr std::size_t kWords[] = {2 + kEntryWords, 2, 2, 4};
+  constexpr std::size_t kWords[] = {2 + kEntryWords, 2, 2, 4, 2 + kEntryWords, 2};
   return call < std::size(kWords) ? kWords[call] : 0;
 }
 
@@ -69,7 +72,9 @@ std::size_t words_wanted(const TrafficRecord& r) {
 std::span<const std::uint64_t> entry_of(const TrafficRecord& r) {
   const std::span words(r.words);
   if (r.kind == Kind::given) return words.subspan(1);
-  const bool submits = r.kind == Kind::call && words[0] == static_cast<std::uint64_t>(HostCallKind::submit);
+  if (r.kind != Kind::call) return {};
+  const auto call = static_cast<HostCallKind>(words[0]);
+  const bool submits = call == HostCallKind::submit || call == HostCallKind::entry;
   return submits ? words.subspan(2) : std::span<const std::uint64_t>();
 }
 

@@ -5,14 +5,32 @@
 #include <algorithm>
 #include <cstring>
 
+#include "traces/host_words.h"
+
 namespace cm384::host {
 namespace {
+
+using traces::HostCallKind;
 
 // What a call that submits hands to the driver by itself. Entries of a captured graph were handed over when
 // it was instantiated, and those of events and notifies are words without operands.
 bool is_handed_over(const cm384_task& entry) {
   return entry.type == CM384_TASK_SDMA ||
          (entry.type == CM384_TASK_KERNEL && (entry.flags & CM384_TASK_GRAPH) == 0);
+}
+
+std::uint64_t word_of(HostCallKind kind) {
+  return static_cast<std::uint64_t>(kind);
+}
+
+// Of a call that brings an entry to a stream.
+std::vector<std::uint64_t> words_of(HostCallKind kind, const HostCall& call) {
+  std::vector<std::uint64_t> words(2 + traces::kEntryWords);
+  static_assert(sizeof call.entry == traces::kEntryWords * sizeof words[0]);
+  words[0] = word_of(kind);
+  words[1] = call.stream;
+  std::memcpy(&words[2], &call.entry, sizeof call.entry);
+  return words;
 }
 
 }  // namespace
@@ -134,25 +152,26 @@ void HostThread::next() {
 void HostThread::done(const HostCall& call, Time begin, Time end) {
   if (call_done) call_done(call, begin, end);
   npu::DieTracer* const tracer = die_.transactions().tracer();
-  if (tracer == nullptr || call.kind == HostCall::Kind::function || call.kind == HostCall::Kind::unfold)
-    return;
+  if (tracer == nullptr || call.kind == HostCall::Kind::function) return;
+  for (const HostCall& one : call.unfolded)
+    tracer->host(npu::HostPoint::Kind::call, begin, begin, words_of(HostCallKind::entry, one));
   std::vector<std::uint64_t> words;
   switch (call.kind) {
     case HostCall::Kind::submit:
-      words.resize(2 + sizeof call.entry / sizeof(std::uint64_t));
-      words[0] = 0;
-      words[1] = call.stream;
-      std::memcpy(&words[2], &call.entry, sizeof call.entry);
+      words = words_of(HostCallKind::submit, call);
       break;
     case HostCall::Kind::synchronize:
-      words = {1, call.stream};
+      words = {word_of(HostCallKind::synchronize), call.stream};
       break;
     case HostCall::Kind::compute:
-      words = {2, static_cast<std::uint64_t>(call.time.ps)};
+      words = {word_of(HostCallKind::compute), static_cast<std::uint64_t>(call.time.ps)};
+      break;
+    case HostCall::Kind::unfold:
+      words = {word_of(HostCallKind::unfold), call.unfolded.size()};
       break;
     default:
-      words = {3, static_cast<std::uint64_t>(call.met->counter->die_.number()), call.met->number,
-               call.met->expected};
+      words = {word_of(HostCallKind::barrier), static_cast<std::uint64_t>(call.met->counter->die_.number()),
+               call.met->number, call.met->expected};
   }
   tracer->host(npu::HostPoint::Kind::call, begin, end, words);
 }
@@ -186,13 +205,13 @@ bool HostThread::submit(const HostCall& call) {
   return true;
 }
 
-void HostThread::hand_over(HostCall& call) {
+void HostThread::hand_over(const HostCall& call) {
   const bool idle = unfolding_.empty();
-  for (HostCall& one : call.unfolded) {
+  for (const HostCall& one : call.unfolded) {
     tasks_[one.task].called = die_.now();
     ++state(one.stream).promised;
     ++unfinished_;
-    unfolding_.push_back(std::move(one));
+    unfolding_.push_back(one);
   }
   if (!idle || unfolding_.empty()) return;
   aicpu_armed_ = true;

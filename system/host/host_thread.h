@@ -102,7 +102,7 @@ class HostThread final : public supernode::Driver {
   void send(const HostCall& call, std::deque<HostCall>& way, Time latency, What arrives);
   void arrive(std::deque<HostCall>& way, Time at);
   bool has_room(std::uint32_t stream);
-  void hand_over(HostCall& call);
+  void hand_over(const HostCall& call);
   void unfold();
   bool drained(std::uint32_t stream) const;
   void seen(std::uint32_t stream);

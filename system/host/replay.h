@@ -217,6 +217,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void register_kernel(const traces::TrafficRecord& record);
   cm384_task task_of(std::uint64_t number, const traces::TrafficRecord& record, std::uint64_t stream) const;
   void submit_given(std::uint64_t number);
+  HostCall submission(std::uint64_t number);
   void make_call(std::uint64_t number);
   void call_done(int die, const HostCall& call, Time begin, Time end);
   void end_block(std::uint64_t number);
@@ -245,6 +246,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::map<OwnKey, std::uint16_t> blocks_;                          // under way: their cores
   std::map<OwnKey, std::uint64_t> ended_;                           // that end before they begin
   std::map<std::pair<int, std::uint64_t>, std::uint32_t> kernels_;  // by die and number in the trace
+  std::map<int, std::vector<HostCall>> unfolded_;  // by die: entries that the next unfold hands over
   std::map<std::array<std::uint64_t, 2>, std::shared_ptr<HostBarrier>> barriers_;  // by who counts, number
   std::map<int, std::uint64_t> rings_;  // by die: bytes of streams at the end of memory
   bool resting_ = false;                // all is given until the machine is idle

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
@@ -63,11 +64,16 @@ sim::TransactionId Replay::transaction_of(const TrafficRecord& r, std::uint64_t 
 
 // --- what the trace gives
 
-// True for what has no time of its own: a stream and a kernel are there before they are needed.
+// True for what has no time of its own: a stream, a kernel and an entry to unfold are there before they are
+// needed.
 bool Replay::enter_timeless(std::uint64_t number) {
   Entry& e = entry(number);
   const TrafficRecord& r = e.record;
-  if (r.kind != TrafficRecord::Kind::stream && r.kind != TrafficRecord::Kind::kernel) return false;
+  const bool unfolded =
+      r.kind == TrafficRecord::Kind::call && static_cast<HostCallKind>(r.words[0]) == HostCallKind::entry;
+  if (r.kind != TrafficRecord::Kind::stream && r.kind != TrafficRecord::Kind::kernel && !unfolded)
+    return false;
+  if (by_own_models() && unfolded) unfolded_[r.source.number].push_back(submission(number));
   if (by_own_models() && r.kind == TrafficRecord::Kind::stream) make_stream(r);
   if (by_own_models() && r.kind == TrafficRecord::Kind::kernel) register_kernel(r);
   e.begun = r.start;
@@ -158,17 +164,38 @@ void Replay::submit_given(std::uint64_t number) {
   settle();
 }
 
+// Of a record that brings an entry to a stream.
+HostCall Replay::submission(std::uint64_t number) {
+  const TrafficRecord& r = entry(number).record;
+  HostCall call;
+  call.record = number + 1;
+  call.stream = static_cast<std::uint32_t>(r.words[1]);
+  call.entry = task_of(number, r, r.words[1]);
+  call.task = hosts_[r.source.number]->new_task();
+  return call;
+}
+
 void Replay::make_call(std::uint64_t number) {
   const TrafficRecord& r = entry(number).record;
   HostThread& host = *hosts_[r.source.number];
   HostCall call;
   call.record = number + 1;
   switch (static_cast<HostCallKind>(r.words[0])) {
+    case HostCallKind::entry:  // has no time of its own
+      return;
     case HostCallKind::submit:
-      call.stream = static_cast<std::uint32_t>(r.words[1]);
-      call.entry = task_of(number, r, r.words[1]);
-      call.task = host.new_task();
+      call = submission(number);
       break;
+    case HostCallKind::unfold: {
+      std::vector<HostCall>& entries = unfolded_[r.source.number];
+      if (entries.size() != r.words[1])
+        throw InputError(
+            fmt::format("record {}: words: unfolds {} entries; allowed: {}, as many as came for it", number,
+                        r.words[1], entries.size()));
+      call.kind = HostCall::Kind::unfold;
+      call.unfolded = std::exchange(entries, {});
+      break;
+    }
     case HostCallKind::synchronize:
       call.kind = HostCall::Kind::synchronize;
       call.stream = static_cast<std::uint32_t>(r.words[1]);

@@ -220,7 +220,9 @@ TEST(Traffic, WordsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(refusal(Kind::kernel, {1, 3}), HasSubstr("words: type 3"));
   EXPECT_THAT(refusal(Kind::kernel, {1, 0, 128}), HasSubstr("words: core 128"));
   EXPECT_THAT(refusal(Kind::call, {}), HasSubstr("words: 0 of them"));
-  EXPECT_THAT(refusal(Kind::call, {4, 0}), HasSubstr("words: 2 of them; allowed: 0"));
+  EXPECT_THAT(refusal(Kind::call, {6, 0}), HasSubstr("words: 2 of them; allowed: 0"));
+  EXPECT_THAT(refusal(Kind::call, {4, 0}), HasSubstr("words: 2 of them; allowed: 10"));
+  EXPECT_THAT(refusal(Kind::call, {5, std::uint64_t{1} << 31}), HasSubstr("words: entries"));
   EXPECT_THAT(refusal(Kind::call, {1, 1 << 15}), HasSubstr("words: stream"));
   EXPECT_EQ(refusal(Kind::call, {1, 0xffffffff}), "");
   EXPECT_THAT(refusal(Kind::call, {3, 2048, 0, 1}), HasSubstr("words: die 2048"));

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/text/error.h"
-#include "system/observe/observers.h"
 #include "workloads/fabric/copies.h"
 #include "workloads/frame/confidence.h"
 #include "workloads/studies.h"
@@ -106,11 +105,7 @@ StudyResult run_copies(const StudyContext& context, const CopiesOptions& asked) 
   CopiesOptions options = asked;
   if (!context.given.contains("peer")) options.peer = default_peers(context.machine.topology);
   const std::vector<CopiesPoint> points = points_of_copies(options);
-  for (const CopiesPoint& point : points) {
-    pairs_of(point, context.machine.topology);
-    if (point.by_aicpu && context.observers != nullptr && !context.observers->request().record.empty())
-      throw InputError("run copies: --record has no form for what an AICPU submits; allowed: --submit host");
-  }
+  for (const CopiesPoint& point : points) pairs_of(point, context.machine.topology);
   StudyResult result;
   double done = 0;
   for (const CopiesPoint& point : points) {

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "base/text/error.h"
-#include "system/observe/observers.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/kernels/op_cases.h"
 #include "workloads/studies.h"
@@ -142,7 +141,7 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
 }
 
 // What vector cores alone do, and SDMA engines alone.
-void check_path(const StudyContext& context, const OpOptions& options) {
+void check_path(const OpOptions& options) {
   if (!is_collective(options.name)) return;
   const std::string& algorithm = options.algorithm;
   const bool copies = options.path == "sdma";
@@ -158,15 +157,13 @@ void check_path(const StudyContext& context, const OpOptions& options) {
   if (options.by_aicpu && options.graph)
     throw InputError(
         "run op: --unfold aicpu: the entries of a graph are there before; allowed: --launch single");
-  if (options.by_aicpu && context.observers != nullptr && !context.observers->request().record.empty())
-    throw InputError("run op: --record has no form for what an AICPU submits; allowed: --unfold host");
 }
 
 StudyResult run(const StudyContext& context, const OpOptions& options) {
   if (options.groups > context.machine.die.groups())
     throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
                                  context.machine.die.groups()));
-  check_path(context, options);
+  check_path(options);
   StudyResult result;
   if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
     result.notes.push_back(idle);

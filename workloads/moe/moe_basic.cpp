@@ -10,7 +10,6 @@
 #include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "firmware/abi/all_to_all.h"
-#include "system/observe/observers.h"
 #include "workloads/moe/moe_flow.h"
 #include "workloads/moe/moe_run.h"
 
@@ -279,9 +278,6 @@ MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& settin
                               double progress_from, double progress_to) {
   if (context.machine.topology.supernodes > 1)
     throw InputError("run moe --flow basic: not over several supernodes; allowed: --flow fused");
-  if (context.observers != nullptr && !context.observers->request().record.empty())
-    throw InputError(
-        "run moe --flow basic: --record has no form for what an AICPU submits; allowed: --flow fused");
   sim::peers().needs_one("run moe --flow basic");  // its host threads share what they have counted
   MoeRun run(context, setting, &setting, fmt::format("basic flow, {} ranks", setting.ranks), progress_from,
              progress_to, true);

@@ -10,7 +10,6 @@
 #include "firmware/abi/dispatch_full_mesh.h"
 #include "firmware/abi/relay.h"
 #include "system/host/placement.h"
-#include "system/observe/observers.h"
 
 namespace cm384::studies {
 namespace {
@@ -124,8 +123,6 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
       dispatched_(case_, setting_.cores, setting.full) {
   dispatched_.place(memory_);
   if (combine != nullptr) combined_.emplace(dispatched_, combine_setting(*combine)).place(memory_);
-  if (setting.beside.dies > 0 && context.observers != nullptr && !context.observers->request().record.empty())
-    throw InputError("--beside: --record has no form for what an AICPU submits; allowed: without --record");
   if (setting.beside.dies > 0)
     beside_.emplace(session_.runtime(), dies_beside(dies_, setting.beside.dies, context.machine.topology),
                     setting.beside.volume);

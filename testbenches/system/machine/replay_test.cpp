@@ -130,7 +130,10 @@ InMemory record_streams(const hw::Machine& parameters) {
     runtime.memcpy_async(streams[1][0], buffer[0], buffer[1], kBytes);
     runtime.record_notify(streams[1][0], arrived);
     runtime.wait_notify(streams[17][0], arrived, 2);
-    runtime.memcpy_async(streams[17][0], buffer[17], on_socket, kBytes / 4);
+    unfold_on_device(runtime, 17, [&] {
+      for (int part = 0; part < 3; ++part)
+        runtime.memcpy_async(streams[17][part % 2], buffer[17], on_socket, kBytes / 4);
+    });
     for (const int die : options.dies) runtime.synchronize_device(die);
     runtime.host_barrier(options.dies);
     runtime.host_function(
@@ -202,7 +205,8 @@ TEST(Replay, CubeCoresMoveWhatTheyDidThen) {
 }
 
 TEST(Replay, SdmaCopiesFollowTheOnesBeforeThem) {
-  InMemory trace = record_copies(machine());
+  const std::string quick = "host.submit_latency=0ps";  // else its own calls are what later ones wait for
+  InMemory trace = record_copies(machine({quick}));
   std::size_t copies = 0, waiting = 0;
   for (const TrafficRecord& r : trace.records) {
     if (r.engine != TrafficRecord::Engine::sdma) continue;
@@ -211,10 +215,10 @@ TEST(Replay, SdmaCopiesFollowTheOnesBeforeThem) {
   }
   EXPECT_EQ(copies, 8u);
   EXPECT_GE(waiting, 6u);  // all but the first of each stream
-  const auto ends = replay(trace, machine(), host::ReplayOptions::Mode::dependency);
+  const auto ends = replay(trace, machine({quick}), host::ReplayOptions::Mode::dependency);
   EXPECT_NEAR(std::max_element(ends.begin(), ends.end())->us() / trace.end().us(), 1, 0.01);
   // On a slower engine the later ones come later, as they do there.
-  const hw::Machine slow = machine({"sdma.bandwidth=10GB/s"});
+  const hw::Machine slow = machine({quick, "sdma.bandwidth=10GB/s"});
   const auto late = replay(trace, slow, host::ReplayOptions::Mode::dependency);
   const double truth = record_copies(slow).end().us();
   EXPECT_GT(truth, 1.5 * trace.end().us());
@@ -245,7 +249,8 @@ TEST(Replay, HostThreadsStreamsAndWordsAreTheMachinesOwn) {
        {"host.call=20us", "host.submit_latency=40us", "host.completion_latency=30us",
         "host.message_latency=40us", "scheduler.entry_latency=20us", "scheduler.completion_latency=20us",
         "scheduler.queue_depth=2", "scheduler.queue_depth=4096", "sdma.parse_latency=20us",
-        "sdma.bandwidth=2GB/s", "ub.link.bandwidth=2GB/s"}) {
+        "sdma.bandwidth=2GB/s", "ub.link.bandwidth=2GB/s", "aicpu.start=40us", "aicpu.entry=20us",
+        "aicpu.doorbell_latency=20us"}) {
     const hw::Machine other = machine({change});
     const Time truth = last_copy(record_streams(other));
     const Time predicted = last_copy(trace, replay(trace, other, host::ReplayOptions::Mode::dependency));
@@ -287,6 +292,8 @@ TEST(Replay, AHostThatDoesNotFitTheMachineIsRefused) {
   EXPECT_THAT(refusal(record), ::testing::HasSubstr("die2 knows no kernel 0"));
   record.words = {0, 0, 11, 0, 0, 0, 0, 0, 0, 0};
   EXPECT_THAT(refusal(record), ::testing::HasSubstr("ended with status 1"));
+  record.words = {5, 3};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("unfolds 3 entries; allowed: 0"));
 }
 
 TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {
