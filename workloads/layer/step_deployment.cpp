@@ -98,8 +98,8 @@ struct SpreadOption {
   std::vector<std::string> values;  // what it may be; empty: nothing but `value`
 };
 
-// `why` and `values` go together, and the value itself, which comes first here, is one of them. In one that comes with cm384 what is
-// assumed has them.
+// `why` and `values` go together, and the value itself, which comes first here, is one of them. In one that
+// comes with cm384 what is assumed has them.
 std::vector<std::string> alternatives_in(const hw::TomlFile& file, const std::string& key,
                                          const hw::TomlEntry& entry, const std::string& own, bool ships) {
   if (entry.table == nullptr) return {};
@@ -113,7 +113,8 @@ std::vector<std::string> alternatives_in(const hw::TomlFile& file, const std::st
   std::vector<std::string> texts;
   for (const toml::node& one : *list) texts.push_back(file.text_of(one, key + ".values"));
   const auto at = std::ranges::find(texts, own);
-  if (at == texts.end()) file.refuse(*values, key + ".values", fmt::format("has not the value itself, {}", own));
+  if (at == texts.end())
+    file.refuse(*values, key + ".values", fmt::format("has not the value itself, {}", own));
   std::rotate(texts.begin(), at, at + 1);
   return texts;
 }
