@@ -192,4 +192,14 @@ void settle_hbm(Machine& machine, const Machine& before, const std::set<std::str
   Settling(machine, before, given).run();
 }
 
+void settle_core_ports(Machine& machine, const std::set<std::string, std::less<>>& given) {
+  const std::string key = "on_die_network.core_ports";
+  int& ports = machine.memory.on_die_network.core_ports;
+  const int cores = machine.die.aic + machine.die.aiv;
+  if (cores <= ports || given.contains(key) || !(given.contains("die.aic") || given.contains("die.aiv")))
+    return;
+  ports = cores;
+  machine.provenance[key] = {Origin::derived, "follows die.aic and die.aiv"};
+}
+
 }  // namespace cm384::hw

@@ -27,4 +27,8 @@ Bandwidth hbm_reads_of_cores(const Machine& machine);
 // that no clock gives.
 void settle_hbm(Machine& machine, const Machine& before, const std::set<std::string, std::less<>>& given);
 
+// Where the layer gives the die more cores than the memory has ports for, and does not name
+// on_die_network.core_ports: one port per core.
+void settle_core_ports(Machine& machine, const std::set<std::string, std::less<>>& given);
+
 }  // namespace cm384::hw

@@ -279,6 +279,7 @@ void override_parameters(Machine& machine, const std::vector<std::string>& assig
     given.insert(assignment.substr(0, assignment.find('=')));
   }
   settle_hbm(machine, before, given);
+  settle_core_ports(machine, given);
 }
 
 void check_machine(const Machine& machine) {
@@ -296,6 +297,12 @@ Peaks peaks_of(const Machine& machine) {
   Bandwidth unified_bus;
   for (int plane = 0; plane < machine.topology.sub_planes; ++plane)
     unified_bus.bytes_per_second += machine.ub.link.die_bandwidth(plane).bytes_per_second;
+  if (!machine.accelerator.has_cores())
+    return {.unified_bus = unified_bus,
+            .hbm = machine.transfer_engine.memory_bandwidth,
+            .int8_tops = machine.processor.int8_tops,
+            .bf16_tflops = machine.processor.bf16_tflops,
+            .fp8_tflops = machine.processor.fp8_tflops};
   return {.unified_bus = unified_bus,
           .hbm = hbm_peak(machine.memory.hbm),
           .int8_tops = cubes(macs.int8),

@@ -122,9 +122,10 @@ void check_machine(const Machine& machine);
 // What utilisations are taken against, all of a die and of its parts' parameters.
 struct Peaks {
   Bandwidth unified_bus{};  // ports together, one way, headers included
-  Bandwidth hbm{};          // hw/hbm_bandwidth.h
-  // Of all AICs, 10^12 operations per second: a multiply-add is two (cube_core.macs_per_cycle).
-  double int8_tops = 0, bf16_tflops = 0, fp32_tflops = 0;
+  Bandwidth hbm{};          // hw/hbm_bandwidth.h; without cores transfer_engine.memory_bandwidth
+  // Of all AICs, 10^12 operations per second: a multiply-add is two (cube_core.macs_per_cycle). Without
+  // cores those of section processor. 0: has none.
+  double int8_tops = 0, bf16_tflops = 0, fp32_tflops = 0, fp8_tflops = 0;
 };
 Peaks peaks_of(const Machine& machine);
 

@@ -73,6 +73,7 @@ class Layer {
                        const std::vector<std::string>& known) { return unknown_key(key, known); },
          .besides = {"base", "name", "description"}});
     settle_hbm(machine_, before, given_);
+    settle_core_ports(machine_, given_);
   }
 
  private:

@@ -84,9 +84,10 @@ std::string to_toml(const Machine& machine) {
   const std::vector<Parameter> parameters = list_parameters(copy);
   const Peaks peaks = peaks_of(machine);
   std::string text = fmt::format(
-      "# Peaks of a die: Unified Bus {} one way, HBM {}, {:.5g} TFLOPS BF16, {:.5g} TOPS INT8.\n"
+      "# Peaks of a die: links {} one way, HBM {}, {:.5g} TFLOPS BF16, {:.5g} TOPS INT8{}.\n"
       "{}{}description = {}\n",
       format(peaks.unified_bus), format(peaks.hbm), peaks.bf16_tflops, peaks.int8_tops,
+      peaks.fp8_tflops > 0 ? fmt::format(", {:.5g} TFLOPS FP8", peaks.fp8_tflops) : "",
       machine.preset.empty() ? "" : fmt::format("base = {}\n", toml_string(machine.preset)),
       // A changed preset is one no longer: without a name of its own it goes by that of its file.
       !machine.preset.empty() && machine.name == machine.preset && !machine.overrides.empty()

@@ -23,6 +23,13 @@ struct Transfer {
   sim::TransactionId id = 0;
 };
 
+// What compute units did for which nothing executes: operators at grade formula, the kernels of exchanges.
+struct UnitWork {
+  std::uint64_t bf16 = 0, fp8 = 0, int8 = 0;  // operations, two a multiply-add
+  std::uint64_t memory_bytes = 0;             // read and written in memory by these operators
+  std::uint64_t bytes = 0;                    // that units moved
+};
+
 class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
  public:
   // Units of its events are below this; others may use the queue from here on.
@@ -47,6 +54,8 @@ class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
   // From now on tells the listener of transactions and of the arrival of their requests.
   virtual void follow() = 0;
 
+  // Adds it to the statistics; an accelerator whose cores count for themselves takes none.
+  virtual void count_work(const UnitWork&) {}
   virtual std::uint64_t instructions() const = 0;
   virtual std::uint64_t memory_requests() const = 0;
   virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;

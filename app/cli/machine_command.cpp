@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "app/cli/commands.h"
 #include "app/cli/common_options.h"
 #include "app/cli/exit_code.h"
 #include "base/text/json.h"
+#include "system/machine/bisection.h"
 #include "system/machine/inventory.h"
+#include "system/machine/prices.h"
 #include "system/machine/statistics.h"
 #include "system/machine/supernode.h"
 
@@ -62,25 +66,106 @@ int check(const Program&, const MachineOptions& options, const studies::Given&) 
 struct CountOptions {
   MachineOptions machine;
   bool json = false;
+  std::string prices;
+  studies::Texts metrics;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     MachineOptions::describe(self.machine, visit);
     visit("format", self.json, studies::Either{"table", "json"}, "of what is shown");
+    visit("prices", self.prices, studies::Form{"default|FILE"},
+          "what its parts cost by a table of prices, all of them assumed (hw/prices/); in json beside the "
+          "counts");
+    visit("metrics", self.metrics, studies::OneOf{{"diameter", "bisection", "cost"}},
+          "these in place of the counts: links between the two dies farthest apart, the smallest cut between "
+          "halves of the dies, dollars by --prices");
   }
 };
 
-int count(const Program&, const CountOptions& options, const studies::Given&) {
-  const hw::Machine machine = options.machine.load();
-  const std::vector<supernode::Counted> all = supernode::inventory(machine);
+Json range_of(const supernode::Ranged& range) {
+  return {{"value", range.value}, {"interval", {range.least, range.most}}};
+}
+
+Json to_json(const supernode::Priced& priced, const supernode::PriceTable& table) {
+  Json lines = Json::array();
+  for (const supernode::PricedLine& line : priced.lines)
+    lines.push_back({{"name", line.name},
+                     {"count", line.count},
+                     {"each", range_of(line.each)},
+                     {"all", range_of(line.all)},
+                     {"source", line.source}});
+  return {{"lines", std::move(lines)},     {"machine", range_of(priced.machine)},
+          {"hour", range_of(priced.hour)}, {"watts", range_of(priced.watts)},
+          {"table", table.name},           {"note", table.note}};
+}
+
+void print_prices(const supernode::Priced& priced, const supernode::PriceTable& table) {
+  fmt::print("\n{:<42}{:>8}{:>12}{:>14}  {}\n", "dollars", "count", "each", "all", "range");
+  const auto print = [](const std::string& name, const std::string& count, const std::string& each,
+                        const supernode::Ranged& all) {
+    fmt::print("{:<42}{:>8}{:>12}{:>14.0f}  {:.0f} to {:.0f}\n", name, count, each, all.value, all.least,
+               all.most);
+  };
+  for (const supernode::PricedLine& line : priced.lines)
+    print(line.name, std::to_string(line.count), fmt::format("{:.0f}", line.each.value), line.all);
+  print("machine", "", "", priced.machine);
+  fmt::print(
+      "an hour of a package, written off over {:g} years with {:.0f} W at {:g} a kWh: {:.2f} ({:.2f} to "
+      "{:.2f})\n"
+      "table {}: {}\n",
+      table.years, priced.watts.value, table.kilowatt_hour, priced.hour.value, priced.hour.least,
+      priced.hour.most, table.name, table.note);
+}
+
+// Of one supernode; the cost of all.
+Json metrics_of(const hw::Machine& machine, const CountOptions& options) {
+  Json made = Json::object();
+  for (const std::string& metric : options.metrics) {
+    if (metric == "diameter") made["diameter"] = supernode::counted(machine, "diameter");
+    if (metric == "bisection") made["bisection_GBps"] = supernode::bisection_GBps(machine);
+    if (metric != "cost") continue;
+    const std::string table = options.prices.empty() ? "default" : options.prices;
+    made["cost_dollars"] = supernode::priced(machine, supernode::PriceTable::load(table)).machine.value;
+  }
+  return made;
+}
+
+int show_metrics(const hw::Machine& machine, const CountOptions& options) {
+  const Json metrics = metrics_of(machine, options);
   if (options.json) {
-    Json counts = Json::object();
-    for (const supernode::Counted& one : all) counts[one.name] = one.count;
-    fmt::print("{}\n", Json{{"machine", machine.name}, {"count", counts}}.dump(2));
+    fmt::print("{}\n", Json{{"machine", machine.name}, {"metrics", metrics}}.dump(2));
     return kDone;
   }
   fmt::print("{}\n", machine.name);
-  for (const supernode::Counted& one : all) fmt::print("{:<22}{:>16}  {}\n", one.name, one.count, one.what);
+  for (const auto& [name, value] : metrics.items())
+    fmt::print("{:<22}{:>16}\n", name,
+               value.is_number_float() ? fmt::format("{:.0f}", value.get<double>()) : value.dump());
+  return kDone;
+}
+
+int count(const Program&, const CountOptions& options, const studies::Given&) {
+  const hw::Machine machine = options.machine.load();
+  if (!options.metrics.empty()) return show_metrics(machine, options);
+  const std::vector<supernode::Counted> all = supernode::inventory(machine);
+  std::optional<supernode::PriceTable> table;
+  std::optional<supernode::Priced> priced;
+  if (!options.prices.empty()) {
+    table = supernode::PriceTable::load(options.prices);
+    priced = supernode::priced(machine, *table);
+  }
+  if (options.json) {
+    Json counts = Json::object();
+    for (const supernode::Counted& one : all) counts[one.name] = one.count;
+    Json made = {{"machine", machine.name}, {"count", counts}};
+    if (priced) made["prices"] = to_json(*priced, *table);
+    fmt::print("{}\n", made.dump(2));
+    return kDone;
+  }
+  fmt::print("{}\n", machine.name);
+  for (const supernode::Counted& one : all) {
+    if (!priced) fmt::print("{:<22}{:>16}  {}\n", one.name, one.count, one.what);
+  }
+  if (priced) print_prices(*priced, *table);
   return kDone;
 }
 

@@ -57,9 +57,12 @@ void check_processes(std::string_view study, const RunOptions& options,
 void check_supernodes(const Study& study, const hw::Machine& machine, const RunOptions& options,
                       const studies::FabricOptions& fabric) {
   if (machine.topology.supernodes == 1) return;
-  if (!study.supernodes)
-    throw InputError(fmt::format("run {}: topology.supernodes is {}, and it runs on one; allowed: 1",
-                                 study.name, machine.topology.supernodes));
+  const bool first = study.first_server && !machine.accelerator.has_cores();
+  if (!study.supernodes && !first)
+    throw InputError(
+        fmt::format("run {}: topology.supernodes is {}, and nothing that it simulates crosses to "
+                    "another one; allowed: 1",
+                    study.name, machine.topology.supernodes));
   for (const auto& [name, given] : {std::pair{"--explain", options.explain},
                                     {"--record", !options.record.empty()},
                                     {"--timeline", !options.watch.timeline.empty() && !study.own_timeline},
@@ -284,13 +287,9 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
                           .date = studies::date_now()};
   std::optional<observe::EnergyTable> energy;
   if (!options.energy.empty()) {
-    if (!machine.accelerator.has_cores())
-      throw InputError(
-          fmt::format("--energy: needs cores that count, and accelerator.kind is {}; allowed: ascend",
-                      machine.accelerator.kind));
     if (!options.watch.stats_parts.empty())
       throw InputError("--energy: needs all counters; allowed: without --stats-parts");
-    energy = observe::EnergyTable::load(options.energy);
+    energy = observe::EnergyTable::load(options.energy, machine);
     energy->check(supernode::statistic_patterns(machine));
   }
   observe::ObserverRequest asked = observers_of(options);
@@ -388,7 +387,7 @@ void StudyRun::add_energy(FinishedRun& finished, const hw::Machine& machine,
   if (rows.empty()) return;
   std::string note = fmt::format("table {}: {}\n", table.name, table.note);
   const Json& parameters = finished.document.at("parameters");
-  if (parameters.contains("grade") && parameters.at("grade") != "firmware")
+  if (machine.accelerator.has_cores() && parameters.contains("grade") && parameters.at("grade") != "firmware")
     note += fmt::format("what operators at grade {} would count is missing\n",
                         parameters.at("grade").get<std::string>());
   finished.energies.push_back(std::move(note));

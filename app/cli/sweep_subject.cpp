@@ -10,6 +10,7 @@
 #include "base/text/installation.h"
 #include "base/text/nearest_name.h"
 #include "system/machine/inventory.h"
+#include "system/machine/prices.h"
 #include "system/machine/rtl_chips.h"
 #include "workloads/frame/result_json.h"
 
@@ -113,6 +114,10 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
 }
 
 sweeps::Scale StudySubject::name_scale(const std::string& name) {
+  if (name.starts_with(supernode::kPricePrefix)) {
+    supernode::price_named(machine_, name);
+    return sweeps::Scale::real();
+  }
   if (!name.starts_with(supernode::kCountPrefix)) return scale(name);
   // Kinds of chips differ from topology to topology: each point's own machine says which it has.
   if (!name.starts_with(kChipsOfAKind)) supernode::counted(machine_, name);
@@ -152,6 +157,8 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
 std::string StudySubject::value(const std::vector<Setting>& settings, const std::string& key) {
   const Effective& run = effective(settings);
   if (key.starts_with(supernode::kCountPrefix)) return std::to_string(supernode::counted(run.machine, key));
+  if (key.starts_with(supernode::kPricePrefix))
+    return fmt::format("{}", supernode::price_named(run.machine, key));
   if (of_the_machine(key)) return hw::value_of(run.machine, key);
   const std::vector<hw::Parameter> known = options_of(*run.line);
   if (const auto option = find_named(known, key); option != known.end()) return hw::value_text(*option);

@@ -16,7 +16,8 @@ std::span<const EmbeddedText> embedded_published();         // hw/published/*
 std::span<const EmbeddedText> embedded_library();           // hw/library/*.json
 std::span<const EmbeddedText> embedded_grids();             // hw/library/*.toml
 std::span<const EmbeddedText> embedded_models();            // hw/models/*.toml
-std::span<const EmbeddedText> embedded_energy();            // hw/energy/ascend-910c.toml
+std::span<const EmbeddedText> embedded_energy();            // hw/energy/*.toml
+std::span<const EmbeddedText> embedded_prices();            // hw/prices/default.toml
 std::span<const EmbeddedText> embedded_reliability();       // hw/reliability/supernode.toml
 std::span<const EmbeddedText> embedded_deployments();       // workloads/service/deployments/*.toml
 std::span<const EmbeddedText> embedded_night_page();        // lab/report/page/night/*

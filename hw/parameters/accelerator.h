@@ -27,6 +27,7 @@ struct TransferEngine {
   int outstanding = 0;
   Time start_latency{};
   Bytes memory{};
+  int memory_stacks = 0;
   Bandwidth memory_bandwidth{};
   Time memory_read_latency{};
   Time memory_write_latency{};
@@ -43,6 +44,8 @@ struct TransferEngine {
     visit("start_latency", self.start_latency, Range{Time{0}, 1_ms},
           "from a transfer's coming to the queue until its first request may leave");
     visit("memory", self.memory, Range{1_MiB, 64_GiB}, "capacity");
+    visit("memory_stacks", self.memory_stacks, Range{1, 64},
+          "stacks of memory; counted, no time depends on it");
     visit("memory_bandwidth", self.memory_bandwidth, Range{1_GBps, 100'000_GBps},
           "reads and writes together");
     visit("memory_read_latency", self.memory_read_latency, Range{Time{0}, 1_ms}, "of an unloaded read");
@@ -51,11 +54,13 @@ struct TransferEngine {
   }
 };
 
-// Compute units of an accelerator without cores, as the kernels of an exchange use them: nothing runs on them
-// instruction by instruction.
+// Compute units of an accelerator without cores, as the kernels of an exchange use them, and all of them
+// together as operators at grade formula do: nothing runs on them instruction by instruction.
 struct Processor {
   int units = 0;
   Bandwidth unit_bandwidth{};
+  double bf16_tflops = 0, fp8_tflops = 0, int8_tops = 0;
+  double product_efficiency = 0, attention_efficiency = 0, memory_efficiency = 0;
   Time launch_latency{};
   Time barrier_latency{};
   Time post_latency{};
@@ -67,6 +72,16 @@ struct Processor {
     visit("units", self.units, Range{1, 4096}, "compute units, such as streaming multiprocessors");
     visit("unit_bandwidth", self.unit_bandwidth, Range{1_GBps, 10'000_GBps},
           "rate at which one unit moves bytes, those read and those written together");
+    visit("bf16_tflops", self.bf16_tflops, Range{0.0, 1e6},
+          "dense peak of all units in BF16, 10^12 operations per second, two for a multiply-add");
+    visit("fp8_tflops", self.fp8_tflops, Range{0.0, 1e6}, "the same in FP8; 0: has none");
+    visit("int8_tops", self.int8_tops, Range{0.0, 1e6}, "the same in INT8; 0: has none");
+    visit("product_efficiency", self.product_efficiency, Range{0.01, 1.0},
+          "share of these peaks that large products reach");
+    visit("attention_efficiency", self.attention_efficiency, Range{0.01, 1.0},
+          "share of them that attention reaches");
+    visit("memory_efficiency", self.memory_efficiency, Range{0.01, 1.0},
+          "share of transfer_engine.memory_bandwidth that a kernel's reads and writes reach");
     visit("launch_latency", self.launch_latency, Range{Time{0}, 1_ms},
           "from a kernel's turn until its units work");
     visit("barrier_latency", self.barrier_latency, Range{Time{0}, 1_ms},

@@ -17,6 +17,12 @@ class Scale {
   explicit Scale(const hw::Parameter& parameter);
   // Of whole numbers.
   Scale() : kind_(Kind::integer) {}
+  // Of numbers without a unit.
+  static Scale real() {
+    Scale made;
+    made.kind_ = Kind::real;
+    return made;
+  }
 
   bool numeric() const { return kind_ != Kind::text; }
   // A number without a unit; a whole one.

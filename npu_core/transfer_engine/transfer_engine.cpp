@@ -62,6 +62,14 @@ void TransferEngine::transfer(const Transfer& transfer) {
   queue_.push(queue_.now() + start_latency_, kStarts, 0);
 }
 
+void TransferEngine::count_work(const UnitWork& work) {
+  work_.bf16 += work.bf16;
+  work_.fp8 += work.fp8;
+  work_.int8 += work.int8;
+  work_.memory_bytes += work.memory_bytes;
+  work_.bytes += work.bytes;
+}
+
 void TransferEngine::completed(const sim::Completion& completion, Time) {
   if (completion.outcome != sim::Outcome::done)
     throw MachineError(fmt::format("die {}: no memory where a transfer reads or writes", number_));
@@ -143,6 +151,13 @@ void TransferEngine::declare_statistics(sim::Statistics& to, const sim::Statisti
   to.declare(at.part("memory"), "accesses", "requests", "to the memory, of its own engines and of others",
              memory_.accesses());
   to.declare(at.part("memory"), "bytes", "B", "read or written by them", memory_.bytes());
+  const auto units = at.part("processor");
+  to.declare(units, "operations_bf16", "operations", "of products in BF16, two a multiply-add", work_.bf16);
+  to.declare(units, "operations_fp8", "operations", "the same in FP8", work_.fp8);
+  to.declare(units, "operations_int8", "operations", "the same in INT8", work_.int8);
+  to.declare(units, "memory_bytes", "B", "read and written in memory by operators at grade formula",
+             work_.memory_bytes);
+  to.declare(units, "bytes", "B", "that units moved, read and written together", work_.bytes);
 }
 
 }  // namespace cm384::npu

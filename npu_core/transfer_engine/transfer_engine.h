@@ -60,6 +60,7 @@ class TransferEngine final : public Accelerator, private DeviceSocket {
   void transfer(const Transfer& transfer) override;
   sim::Probe<sim::TransactionId>& transfer_issued() override { return data_path_.issued; }
   void follow() override { follows_ = true; }
+  void count_work(const UnitWork& work) override;
   std::uint64_t instructions() const override { return 0; }
   std::uint64_t memory_requests() const override { return memory_.accesses(); }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
@@ -107,6 +108,7 @@ class TransferEngine final : public Accelerator, private DeviceSocket {
   std::deque<Transfer> starting_;  // in the order of their events
   bool follows_ = false;
   std::uint64_t transfers_ = 0;
+  UnitWork work_;
 };
 
 }  // namespace cm384::npu

@@ -21,6 +21,7 @@ struct FabricCounts {
   std::int64_t ports = 0;                     // of switch chips, with something at their other end
   std::int64_t die_links = 0, socket_links = 0, trunks = 0;
   std::int64_t in_node = 0, between_nodes = 0;
+  std::int64_t diameter = 0;  // links between the two dies farthest apart
 };
 
 constexpr int kNoNode = -1;
@@ -38,10 +39,49 @@ std::vector<int> nodes_of_chips(const ub::Layout& layout, const hw::Topology& to
   return result;
 }
 
+// By chip: cables on the shortest way from one of them; negative: none leads there.
+std::vector<int> distances(const std::vector<std::vector<unsigned>>& joined, unsigned from) {
+  std::vector<int> far(joined.size(), -1);
+  std::vector<unsigned> next{from};
+  far[from] = 0;
+  for (std::size_t n = 0; n < next.size(); ++n) {
+    for (const unsigned chip : joined[next[n]]) {
+      if (far[chip] >= 0) continue;
+      far[chip] = far[next[n]] + 1;
+      next.push_back(chip);
+    }
+  }
+  return far;
+}
+
+std::int64_t diameter_of(const ub::Layout& layout) {
+  std::vector<std::vector<unsigned>> joined(layout.chips.size());
+  for (const ub::Cable& cable : layout.cables) {
+    joined[cable.a.chip].push_back(cable.b.chip);
+    joined[cable.b.chip].push_back(cable.a.chip);
+  }
+  std::vector<int> dies(layout.chips.size());
+  for (unsigned die = 0; die < layout.dies; ++die) ++dies[layout.endpoints[die].chip];
+  const auto own = [&](unsigned chip) {
+    return layout.chips[chip].of_die ? 0 : 1;
+  };  // a die's link is inside
+  std::int64_t most = 0;
+  for (unsigned from = 0; from < dies.size(); ++from) {
+    if (dies[from] == 0) continue;
+    const std::vector<int> far = distances(joined, from);
+    for (unsigned to = from; to < dies.size(); ++to) {
+      if (dies[to] == 0 || far[to] < 0 || (to == from && dies[to] == 1)) continue;
+      most = std::max<std::int64_t>(most, far[to] + own(from) + own(to));
+    }
+  }
+  return most;
+}
+
 FabricCounts count_fabric(const hw::Topology& topology) {
   const ub::Layout layout = ub::layout_of(topology);
   const std::vector<int> node_of = nodes_of_chips(layout, topology);
   FabricCounts counts;
+  counts.diameter = diameter_of(layout);
   for (const ub::ChipName& chip : layout.chips) {
     if (chip.of_die) {
       ++counts.die_switches;
@@ -73,6 +113,7 @@ std::vector<Counted> inventory(const hw::Machine& machine) {
   const hw::Topology& t = machine.topology;
   const FabricCounts fabric = count_fabric(t.one_supernode());
   const std::int64_t dies = t.dies(), planes = t.planes();
+  const bool cores = machine.accelerator.has_cores();
   std::int64_t chips = 0;
   for (const auto& [kind, count] : fabric.chips) chips += count;
   std::vector<Counted> all{
@@ -81,13 +122,18 @@ std::vector<Counted> inventory(const hw::Machine& machine) {
       {"packages", dies / t.dies_per_package, "packages of dies (NPUs)"},
       {"dies", dies, "accelerator dies"},
       {"sockets", t.sockets(), "CPU sockets"},
-      {"cube_cores", dies * machine.die.aic, "AIC (cube) cores"},
-      {"vector_cores", dies * machine.die.aiv, "AIV (vector) cores"},
-      {"hbm_stacks", dies * machine.memory.hbm.stacks, "HBM stacks"},
-      {"hbm_bytes", dies * static_cast<std::int64_t>(machine.memory.hbm.capacity.count),
-       "bytes of HBM capacity"},
-      {"sub_planes", planes, "sub-planes of the Unified Bus"},
-      {"switch_chips", planes * chips, "switch chips of the Unified Bus that are no part of a die"},
+      {"cube_cores", cores ? dies * machine.die.aic : 0, "AIC (cube) cores"},
+      {"vector_cores", cores ? dies * machine.die.aiv : 0, "AIV (vector) cores"},
+      {"compute_units", cores ? 0 : dies * machine.processor.units,
+       "compute units of dies without cores, such as streaming multiprocessors"},
+      {"hbm_stacks", dies * (cores ? machine.memory.hbm.stacks : machine.transfer_engine.memory_stacks),
+       "HBM stacks"},
+      {"hbm_bytes",
+       dies * static_cast<std::int64_t>(
+                  (cores ? machine.memory.hbm.capacity : machine.transfer_engine.memory).count),
+       "bytes of HBM that can be addressed"},
+      {"sub_planes", planes, "sub-planes: of the Unified Bus, or of what joins dies in its place"},
+      {"switch_chips", planes * chips, "switch chips of sub-planes that are no part of a die"},
   };
   for (const auto& [kind, count] : fabric.chips)
     all.push_back({"chips_" + kind, planes * count, fmt::format("of them: {}", kind)});
@@ -95,15 +141,18 @@ std::vector<Counted> inventory(const hw::Machine& machine) {
       {"die_switches", planes * fabric.die_switches, "switches that are part of a die"},
       {"switch_ports", planes * fabric.ports, "ports of switch chips with something at their other end"},
       {"links", planes * (fabric.in_node + fabric.between_nodes),
-       "links of the Unified Bus, both directions as one"},
+       "links of sub-planes, both directions as one"},
       {"die_links", planes * fabric.die_links, "of them: from dies to switch chips"},
       {"socket_links", planes * fabric.socket_links, "of them: from CPU sockets to switch chips"},
       {"trunks", planes * fabric.trunks, "of them: between switches"},
       {"links_in_node", planes * fabric.in_node, "links whose ends belong to one node"},
       {"links_between_nodes", planes * fabric.between_nodes,
        "links that leave a node, for a switch outside or another node: cables or optics"},
+      {"diameter", fabric.diameter,
+       "links on the shortest way between the two dies of a supernode farthest apart"},
       {"rdma_ports", dies, "ports of dies to the RDMA plane"},
-      {"vpc_ports", std::int64_t{t.supernodes} * t.nodes, "ports of nodes to the VPC plane"},
+      {"vpc_ports", t.sockets_per_node > 0 ? std::int64_t{t.supernodes} * t.nodes : 0,
+       "ports of nodes with CPU sockets to the VPC plane"},
   };
   all.insert(all.end(), links.begin(), links.end());
   return all;

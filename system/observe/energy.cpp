@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -70,10 +72,19 @@ int dies_of(const Json& row) {
 
 }  // namespace
 
-EnergyTable EnergyTable::load(const std::string& name_or_file) {
+EnergyTable EnergyTable::load(const std::string& name_or_file, const hw::Machine& machine) {
   if (name_or_file != "default") return parse(read_input(name_or_file), name_or_file);
-  const hw::EmbeddedText& text = hw::embedded_energy().front();
-  return parse(text.text, std::string(text.name));
+  std::optional<EnergyTable> of_others;
+  for (const hw::EmbeddedText& text : hw::embedded_energy()) {
+    EnergyTable table = parse(text.text, std::string(text.name));
+    if (std::ranges::find(table.presets, machine.preset) != table.presets.end()) return table;
+    if (table.presets.empty()) of_others = std::move(table);
+  }
+  if (of_others && machine.accelerator.has_cores()) return *std::move(of_others);
+  throw InputError(fmt::format(
+      "--energy default: there is no table of {}, which has no cores; allowed: a file as those of "
+      "hw/energy/",
+      machine.name));
 }
 
 void EnergyTable::check(const std::vector<std::string>& patterns) const {

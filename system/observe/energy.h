@@ -69,6 +69,7 @@ struct EnergyTable {
   };
 
   std::string name, note;
+  hw::Texts presets;  // whose shipped table it is; none: that of all others with cores
   std::vector<Action> actions;
   std::vector<Power> powers;
   Supply supply;
@@ -77,13 +78,16 @@ struct EnergyTable {
   static void describe(Self& self, Visitor&& visit) {
     visit("name", self.name, "of the table", hw::Required{});
     visit("note", self.note, "that every result repeats", hw::Required{});
+    visit("presets", self.presets, hw::Form{"[PRESET, ...]"},
+          "whose table it is; none: of all others with cores");
     visit("action", self.actions);
     visit("power", self.powers);
     visit("supply", self.supply);
   }
 
-  // The shipped one for "default", otherwise a file. Throws InputError: file:line: key: what is allowed.
-  static EnergyTable load(const std::string& name_or_file);
+  // The shipped one of this machine for "default", otherwise a file. Throws InputError: file:line: key: what
+  // is allowed.
+  static EnergyTable load(const std::string& name_or_file, const hw::Machine& machine);
   // Throws InputError where an action's counter is none of these patterns.
   void check(const std::vector<std::string>& patterns) const;
 };

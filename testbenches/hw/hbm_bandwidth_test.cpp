@@ -112,6 +112,20 @@ TEST(HbmBandwidth, NoClockNoBandwidth) {
               HasSubstr("hbm.bandwidth: 50TB/s of 256 pseudo-channels takes a command clock of"));
 }
 
+TEST(CorePorts, FollowTheCores) {
+  const Machine wide = with({"die.aic=32", "die.aiv=64"}), narrow = with({"die.aic=12"});
+  EXPECT_EQ(wide.memory.on_die_network.core_ports, 96);
+  EXPECT_EQ(wide.provenance.at("on_die_network.core_ports").source, "follows die.aic and die.aiv");
+  EXPECT_EQ(narrow.memory.on_die_network.core_ports, 72) << "ports stay where cores are gone";
+  EXPECT_EQ(parse_machine("base = \"cloudmatrix384\"\n[die]\naiv = 64\n", "mine.toml")
+                .memory.on_die_network.core_ports,
+            88);
+  EXPECT_THAT(refusal([] {
+                check_machine(with({"die.aic=32", "on_die_network.core_ports=72"}));
+              }),
+              HasSubstr("on_die_network.core_ports: 72 does not fit"));
+}
+
 TEST(Peaks, AreDerivedFromTheCores) {
   const Peaks peaks = peaks_of(with({}));
   EXPECT_NEAR(peaks.int8_tops, 2e-12 * 8192 * 24 * 1.85e9, 1e-9);
@@ -123,7 +137,7 @@ TEST(Peaks, AreDerivedFromTheCores) {
       refusal([] { with({"die.peak_int8_tops=400"}); }),
       HasSubstr("die.peak_int8_tops: no such parameter any more: it is derived: 2 x die.aic x die.clock"));
   EXPECT_THAT(to_toml(with({})),
-              ::testing::StartsWith("# Peaks of a die: Unified Bus 196GB/s one way, HBM 1.6384TB/s, "
+              ::testing::StartsWith("# Peaks of a die: links 196GB/s one way, HBM 1.6384TB/s, "
                                     "363.72 TFLOPS BF16, 727.45 TOPS INT8.\n"));
 }
 

@@ -181,6 +181,7 @@ Outputs run(const std::string& name, const Changes& changes) {
   if (kind == "rdma") return run_rdma_scenario(changes);
   if (kind == "transfer") return run_transfer_scenario(changes);
   if (kind == "messages") return run_messages_scenario(changes);
+  if (kind == "units") return run_units_scenario(changes);
   if (kind == "cube") return run_cube(changes);
   if (kind == "gemm") return run_gemm_scenario(changes);
   if (kind == "dispatch") return run_dispatch_scenario(a, changes);

@@ -289,6 +289,13 @@ constexpr Knob kKnobs[] = {
     {"processor.post_latency", "9us", "messages", "dispatch", Way::up},
     {"processor.poll_latency", "9us", "messages", "dispatch", Way::up},
     {"processor.end_latency", "9us", "messages", "dispatch", Way::up},
+    {"processor.bf16_tflops", "100", "units", "bf16", Way::up},
+    {"processor.fp8_tflops", "100", "units", "fp8", Way::up},
+    {"processor.int8_tops", "100", "units", "int8", Way::up},
+    {"processor.product_efficiency", "0.2", "units", "bf16", Way::up},
+    {"processor.attention_efficiency", "0.2", "units", "attention", Way::up},
+    {"processor.memory_efficiency", "0.2", "units", "memory", Way::up},
+    {"transfer_engine.memory_stacks", "8", "units", "stacks", Way::up},
 };
 
 constexpr std::string_view kNoSocketInitiates = "no program runs on a CPU socket: it is a target only";

@@ -18,7 +18,7 @@
 namespace cm384::testing::other_dies_test {
 namespace {
 
-const Changes kWide{"die.aic=32", "die.aiv=64", "on_die_network.core_ports=96"};
+const Changes kWide{"die.aic=32", "die.aiv=64"};
 
 // Words that say which half of the windows a block uses: all blocks of dispatch, then all of combine, none on
 // another or on the entries of the second half.

@@ -2,8 +2,10 @@
 
 #include "firmware/abi/memory_map.h"
 #include "system/host/runtime.h"
+#include "system/machine/inventory.h"
 #include "system/machine/supernode.h"
 #include "testbenches/system/machine/study_stand.h"
+#include "workloads/kernels/unit_run.h"
 #include "workloads/moe/expert_messages_run.h"
 
 namespace cm384::testing {
@@ -108,6 +110,27 @@ std::map<std::string, double> run_messages_scenario(std::vector<std::string> cha
   };
   return {{"dispatch", mean(studies::ExchangeDirection::dispatch)},
           {"combine", mean(studies::ExchangeDirection::combine)}};
+}
+
+std::map<std::string, double> run_units_scenario(std::vector<std::string> changes) {
+  for (const char* given : {"accelerator.kind=transfer-engine", "processor.fp8_tflops=800"})
+    changes.insert(changes.begin(), given);
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  const auto time = [&](double operations, studies::NumberFormat format, bool attention) {
+    studies::UnitOperator made;
+    made.work.operations = operations;
+    made.work.bytes = 1e6;
+    made.format = format;
+    made.attention = attention;
+    return studies::unit_time_of(made, machine).task_us;
+  };
+  using enum studies::NumberFormat;
+  return {{"bf16", time(1e12, bf16, false)},
+          {"fp8", time(1e12, fp8, false)},
+          {"int8", time(1e12, int8, false)},
+          {"attention", time(1e12, bf16, true)},
+          {"memory", time(0, bf16, false)},
+          {"stacks", static_cast<double>(supernode::counted(machine, "hbm_stacks"))}};
 }
 
 }  // namespace cm384::testing

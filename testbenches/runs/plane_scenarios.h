@@ -27,4 +27,8 @@ std::map<std::string, double> run_transfer_scenario(std::vector<std::string> cha
 // combine.
 std::map<std::string, double> run_messages_scenario(std::vector<std::string> changes);
 
+// Us of operators at grade formula without cores: products in bf16, fp8 and int8, attention, memory; and
+// stacks as they are counted.
+std::map<std::string, double> run_units_scenario(std::vector<std::string> changes);
+
 }  // namespace cm384::testing

@@ -13,6 +13,7 @@
 #include "testbenches/runs/plane_scenarios.h"
 #include "testbenches/system/machine/study_stand.h"
 #include "workloads/fabric/p2p_sdma.h"
+#include "workloads/moe/moe.h"
 #include "workloads/moe/moe_run.h"
 
 namespace cm384::testing::supernodes_test {
@@ -265,6 +266,29 @@ TEST(Supernodes, RelaysStandForUnlikeRanks) {
   apart.relay = true;
   apart.expert_ranks = 5;
   EXPECT_EQ(exchange(machine(), apart).difference, "");
+}
+
+// Dispatch, the experts' network and combine of each rank, one behind the other; sums of what relays bring.
+TEST(Supernodes, TheFusedFlowGoesByRelays) {
+  studies::MoeCase setting;
+  static_cast<studies::CombineCase&>(setting) = layer();
+  setting.expert_width = 256;
+  setting.expert_cores = 4;
+  supernode::StudyStand stand;
+  stand.machine = machine();
+  const auto measured = [&] {
+    studies::SimulatorCounts counts;
+    return studies::measure_moe(stand.context(), setting, counts);
+  };
+  const double direct = measured().latency_us.mean;
+  setting.relay = true;
+  const studies::MoeReading relayed = measured();
+  EXPECT_EQ(relayed.correct, true) << relayed.first_difference;
+  EXPECT_NE(relayed.latency_us.mean, direct);
+  setting.expert_network = true;
+  const studies::MoeReading computed = measured();
+  EXPECT_EQ(computed.correct, true) << computed.first_difference;
+  EXPECT_GT(computed.latency_us.mean, relayed.latency_us.mean);
 }
 
 TEST(Supernodes, WhatARelayCannotDoIsRefused) {

@@ -6,12 +6,12 @@
 #include <map>
 #include <vector>
 
+#include "system/machine/bisection.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/link_timing.h"
 #include "ub_fabric/routing.h"
 #include "ub_fabric/topology/network.h"
 #include "ub_fabric/wire_format.h"
-#include "workloads/fabric/bisection.h"
 
 namespace cm384::studies {
 namespace {
@@ -148,7 +148,7 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
   };
   double all_planes = 0;
   for (int plane = 0; plane < machine.topology.sub_planes; ++plane) all_planes += slowest_die(plane) / 1e9;
-  bounds.bisection_GBps = bisection_GBps(parameters, *network);
+  bounds.bisection_GBps = supernode::bisection_GBps(parameters, *network);
   bounds.capacity_GBps = all_planes * data;
   const hw::UbController& controller = machine.ub.controller;
   const auto requests =

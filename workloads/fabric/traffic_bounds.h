@@ -17,7 +17,7 @@ struct TrafficBounds {
   // The load at which a die's controller can issue, or that of the die that gets most can serve, no more
   // requests.
   double controller_load = 0;
-  // Between halves of the dies (bisection.h).
+  // Between halves of the dies (system/machine/bisection.h).
   double bisection_GBps = 0;
 };
 

@@ -142,6 +142,7 @@ struct Study {
   bool own_timeline = false;         // --timeline shows what no machine's timeline has
   bool own_wave = false;             // --wave shows signals of RTL that stands alone
   bool dies = true;                  // simulates dies at work; false: what looks at them is refused
+  bool first_server = false;         // of an accelerator without cores, runs in the first of them
 };
 
 // For Study::options, of a struct with describe(), with or without follow(const Given&) and

@@ -13,6 +13,7 @@
 #include "base/text/standard_error.h"
 #include "firmware/embedded.h"
 #include "system/host/launch_recorder.h"
+#include "workloads/kernels/unit_run.h"
 
 namespace cm384::studies {
 
@@ -91,9 +92,9 @@ constexpr std::array kCubeRunFields{
     Field{"compute_utilisation", FieldType::ratio, "these over the peak of the die, all its cube cores",
           true},
     Field{"cube_utilisation", FieldType::ratio, "these over the peak of the cube cores that it ran on", true},
-    Field{
-        "peak_TOPS", FieldType::number,
-        "of the die: multiply-adds per cycle of its cube cores at their clock; compute_utilisation is of it"},
+    Field{"peak_TOPS", FieldType::number,
+          "of the die: multiply-adds per cycle of its cube cores at their clock, or the dense peak of "
+          "section processor; compute_utilisation is of it"},
     Field{"cube_peak_TOPS", FieldType::number, "the same of those that it ran on; cube_utilisation is of it"},
     Field{"hbm_GBps", FieldType::number, "bytes to and from HBM over the latency", true},
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
@@ -324,7 +325,17 @@ std::vector<Field> with_cube_fields(std::span<const Field> own, std::span<const 
   std::vector<Field> fields(own.begin(), own.end());
   fields.insert(fields.end(), more.begin(), more.end());
   fields.insert(fields.end(), kCubeRunFields.begin(), kCubeRunFields.end());
+  fields.push_back(kGradeField);
   return fields;
+}
+
+void check_without_cores(const StudyContext& context, const CubeOptions& options, const char* study) {
+  refuse_beside_formula(context, study,
+                        {"cores", "payload", "launch", "recording", "tile", "b-layout", "accuracy", "draw"});
+  if (options.grade != "formula")
+    throw InputError(
+        fmt::format("run {}: --grade {}: needs cores, and accelerator.kind is {}; allowed: formula", study,
+                    options.grade, context.machine.accelerator.kind));
 }
 
 CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study) {

@@ -111,6 +111,7 @@ struct CubeOptions {
   std::string grade = "firmware";
   std::string recording;
   bool graph = false;
+  bool grade_given = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -125,12 +126,17 @@ struct CubeOptions {
     visit(
         "grade", self.grade, OneOf{{"firmware", "replay", "formula"}},
         "firmware executes the kernel's instructions; replay moves what they moved once, by the same memory "
-        "model; formula is a duration in closed form from peak rates");
+        "model; formula is a duration in closed form from peak rates, and what accelerators without cores "
+        "have");
     visit("recording", self.recording, Form{"FILE"},
           "what replay moves: read if the file is there, otherwise recorded from firmware and written",
           Needs{"grade", {"replay"}});
   }
-  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.groups()); }
+  void follow(const Given& given) { grade_given = given.contains("grade"); }
+  void settle(const hw::Machine& machine) {
+    if (machine.accelerator.has_cores()) return all_if_zero(cores, machine.die.groups());
+    if (!grade_given) grade = "formula";
+  }
 };
 // Options of the studies that show how exact their arithmetic is.
 struct AccuracyOptions {
@@ -165,6 +171,9 @@ std::string cores_without_group(const hw::Die& die);
 // Throws InputError, in the name of `study`, if the die has fewer AICs, or where a grade cannot give what is
 // asked for.
 CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study);
+
+// Without cores: throws InputError where an option means nothing, or another grade is asked for.
+void check_without_cores(const StudyContext& context, const CubeOptions& options, const char* study);
 
 // Fields of the rows of all these studies, behind their own.
 std::vector<Field> with_cube_fields(std::span<const Field> own, std::span<const Field> more = {});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text/error.h"
+#include "workloads/kernels/unit_run.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -38,15 +39,47 @@ struct FfnOptions {
     visit("rows", self.rows, Range{1, 100'000}, "tokens per expert");
     visit("hidden", self.hidden, Range{64, 16384, 64}, "elements of a token");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
-    visit("type", self.type, OneOf{{"int8", "bf16", "w4a8"}},
-          "of weights and products; w4a8: weights of 4 bits with a scale per column, activations of INT8");
+    visit(
+        "type", self.type, OneOf{{"int8", "bf16", "w4a8", "fp8"}},
+        "of weights and products; w4a8: weights of 4 bits with a scale per column, activations of INT8; fp8 "
+        "of accelerators that have it");
     CubeOptions::describe(self.cube, visit);
     AccuracyOptions::describe(self.accuracy, visit);
   }
+  void follow(const Given& given) { cube.follow(given); }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
+// Two products and what stands between them, a kernel each.
+StudyResult run_without_cores(const StudyContext& context, const FfnOptions& options) {
+  check_without_cores(context, options.cube, "ffn");
+  if (options.type == "w4a8")
+    throw InputError(
+        "run ffn: --type w4a8: no peak of its products is in section processor; allowed: int8, "
+        "bf16, fp8");
+  StudyResult result;
+  FfnSetting setting;
+  setting.expert_rows.assign(static_cast<std::size_t>(options.experts),
+                             static_cast<std::uint32_t>(options.rows));
+  setting.hidden = static_cast<std::uint32_t>(options.hidden);
+  setting.width = static_cast<std::uint32_t>(options.width);
+  setting.bf16 = options.type == "bf16";
+  const UnitOperator made{operators::Ffn(setting, context.seed).work(), format_of(options.type), false, 3};
+  const auto reading =
+      run_on_units(context, fmt::format("ffn, {} experts", options.experts), made, 1, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  add_unit_row(context, result, {{"experts", options.experts}, {"rows", options.rows}}, made, *reading,
+               options.cube.kernel_time);
+  return result;
+}
+
 StudyResult run(const StudyContext& context, const FfnOptions& options) {
+  if (!context.machine.accelerator.has_cores()) return run_without_cores(context, options);
+  if (options.type == "fp8")
+    throw InputError("run ffn: --type fp8: the cube cores have no FP8; allowed: int8, bf16, w4a8");
   StudyResult result;
   FfnSetting setting;
   static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "ffn");
@@ -83,7 +116,11 @@ std::span<const Field> ffn_fields() {
 
 }  // namespace
 
-const Study kFfnStudy{"ffn", "feed-forward network of a die's experts, on its cube and vector cores",
-                      ffn_fields(), options_of<FfnOptions, run>};
+const Study kFfnStudy{.name = "ffn",
+                      .summary = "feed-forward network of a die's experts, on its cube and vector cores",
+                      .fields = ffn_fields(),
+                      .options = options_of<FfnOptions, run>,
+                      .coreless = true,
+                      .first_server = true};
 
 }  // namespace cm384::studies

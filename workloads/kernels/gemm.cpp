@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/text/error.h"
+#include "workloads/kernels/unit_run.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -57,13 +58,15 @@ struct GemmOptions {
     visit("m-list", self.m_list, Range{0, 1'000'000}, "rows of each group, in place of --groups and --m");
     visit("n", self.n, Range{8, 65536, 8}, "columns of C");
     visit("k", self.k, Range{1, 65535}, "elements of a row of A and B");
-    visit("dtype", self.type, OneOf{{"int8", "bf16"}},
-          "of A and B; int8 comes out as BF16, scaled per row and per column");
+    visit("dtype", self.type, OneOf{{"int8", "bf16", "fp8"}},
+          "of A and B; int8 comes out as BF16, scaled per row and per column; fp8 of accelerators that have "
+          "it");
     visit("b-layout", self.layout, OneOf{{"nz", "nd"}}, "of B in memory: fractals, or rows of k");
     visit("tile", self.tile, Form{"auto|MxN", check_tile}, "tile of C that a cube core works on");
     CubeOptions::describe(self.cube, visit);
     AccuracyOptions::describe(self.accuracy, visit);
   }
+  void follow(const Given& given) { cube.follow(given); }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
@@ -88,20 +91,28 @@ GemmReading measure_gemm(const StudyContext& context, const GemmSetting& setting
 
 namespace {
 
-GemmSetting setting_of(const StudyContext& context, const GemmOptions& options) {
+// What is multiplied, wherever it runs.
+GemmSetting product_of(const StudyContext& context, const GemmOptions& options) {
   for (const char* name : {"groups", "m"}) {
     if (!options.m_list.empty() && context.given.contains(name))
       throw InputError(fmt::format("--{}: --m-list takes its place; allowed: one of both", name));
   }
   GemmSetting setting;
-  static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "gemm");
   setting.group_rows.assign(static_cast<std::size_t>(options.groups), static_cast<std::uint32_t>(options.m));
   if (!options.m_list.empty()) setting.group_rows.assign(options.m_list.begin(), options.m_list.end());
   if (std::ranges::count(setting.group_rows, 0u) == static_cast<std::ptrdiff_t>(setting.group_rows.size()))
     throw InputError("--m-list: no group has a row; allowed: at least one row in all");
   setting.n = static_cast<std::uint32_t>(options.n);
   setting.k = static_cast<std::uint32_t>(options.k);
-  setting.type = options.type == "int8" ? CM384_GEMM_INT8 : CM384_GEMM_BF16;
+  setting.type = options.type == "bf16" ? CM384_GEMM_BF16 : CM384_GEMM_INT8;
+  return setting;
+}
+
+GemmSetting setting_of(const StudyContext& context, const GemmOptions& options) {
+  if (options.type == "fp8")
+    throw InputError("run gemm: --dtype fp8: the cube cores have no FP8; allowed: int8, bf16");
+  GemmSetting setting = product_of(context, options);
+  static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "gemm");
   setting.b_nz = options.layout == "nz";
   const TileSize tile = parse_tile(options.tile);
   setting.tile_m = tile.m;
@@ -118,7 +129,28 @@ double operand_bytes(const GemmSetting& setting) {
   return (rows + groups * setting.n) * setting.k * element + rows * setting.n * 2;
 }
 
+StudyResult run_without_cores(const StudyContext& context, const GemmOptions& options) {
+  check_without_cores(context, options.cube, "gemm");
+  StudyResult result;
+  const GemmSetting setting = product_of(context, options);
+  const UnitOperator made{operators::Gemm(setting, context.seed).work(), format_of(options.type)};
+  const auto reading = run_on_units(
+      context, fmt::format("gemm, {} groups, n {}, k {}", setting.group_rows.size(), setting.n, setting.k),
+      made, 1, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  const double us = reading->latency_us(options.cube.kernel_time);
+  Row row{{"groups", setting.group_rows.size()},
+          {"dtype", options.type},
+          {"operand_GBps", operand_bytes(setting) / (us * 1e3)}};
+  add_unit_row(context, result, std::move(row), made, *reading, options.cube.kernel_time);
+  return result;
+}
+
 StudyResult run(const StudyContext& context, const GemmOptions& options) {
+  if (!context.machine.accelerator.has_cores()) return run_without_cores(context, options);
   StudyResult result;
   const GemmSetting setting = setting_of(context, options);
   const GemmReading reading = measure_gemm(context, setting, result.simulator);
@@ -149,7 +181,11 @@ std::span<const Field> gemm_fields() {
 
 }  // namespace
 
-const Study kGemmStudy{"gemm", "grouped matrix multiplication on the cube cores of a die", gemm_fields(),
-                       options_of<GemmOptions, run>};
+const Study kGemmStudy{.name = "gemm",
+                       .summary = "grouped matrix multiplication on the cube cores of a die",
+                       .fields = gemm_fields(),
+                       .options = options_of<GemmOptions, run>,
+                       .coreless = true,
+                       .first_server = true};
 
 }  // namespace cm384::studies

@@ -43,7 +43,7 @@ std::array<char, 20> elf_head(const std::string& path) {
 bool read_all(int socket, void* to, std::size_t bytes) {
   char* at = static_cast<char*>(to);
   while (bytes != 0) {
-    const ssize_t n = read(socket, at, bytes);
+    const ssize_t n = ::read(socket, at, bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;

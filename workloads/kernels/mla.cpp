@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/text/error.h"
+#include "workloads/kernels/unit_run.h"
 #include "workloads/operators/mla/projections.h"
 #include "workloads/studies.h"
 
@@ -113,15 +115,20 @@ struct MlaOptions {
     visit("index-heads", self.index_heads, Range{16, 64, 16}, "heads of the indexer", Needs{"sparse", {}});
     CubeOptions::describe(self.cube, visit);
   }
+  void follow(const Given& given) { cube.follow(given); }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
+
+void put_size(MlaSetting& setting, const MlaOptions& options) {
+  setting.kv_lens.assign(static_cast<std::size_t>(options.batch), static_cast<std::uint32_t>(options.kv_len));
+  setting.queries = static_cast<std::uint32_t>(1 + options.mtp);
+  setting.heads = static_cast<std::uint32_t>(options.heads);
+}
 
 MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
   MlaSetting setting;
   static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "mla");
-  setting.kv_lens.assign(static_cast<std::size_t>(options.batch), static_cast<std::uint32_t>(options.kv_len));
-  setting.queries = static_cast<std::uint32_t>(1 + options.mtp);
-  setting.heads = static_cast<std::uint32_t>(options.heads);
+  put_size(setting, options);
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.int8 = options.int8;
@@ -134,7 +141,34 @@ MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
   return setting;
 }
 
+StudyResult run_without_cores(const StudyContext& context, const MlaOptions& options) {
+  check_without_cores(context, options.cube, "mla");
+  if (options.stage != "attention" || options.chosen != 0)
+    throw InputError(fmt::format(
+        "run mla: --{}: needs cores, and accelerator.kind is {}; allowed: --stage "
+        "attention over all of the cache",
+        options.chosen != 0 ? "sparse" : "stage " + options.stage, context.machine.accelerator.kind));
+  StudyResult result;
+  MlaSetting setting;
+  put_size(setting, options);
+  const operators::MlaAttention attention(setting, context.seed);
+  const UnitOperator made{attention.work(), NumberFormat::bf16, true};
+  const auto reading =
+      run_on_units(context, fmt::format("mla, {} sequences", options.batch), made, 1, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  const double us = reading->latency_us(options.cube.kernel_time);
+  Row row{{"stage", "attention"},     {"batch", options.batch},
+          {"kv_len", options.kv_len}, {"mtp", options.mtp},
+          {"heads", options.heads},   {"kv_GBps", attention.cache_bytes() / (us * 1e3)}};
+  add_unit_row(context, result, std::move(row), made, *reading, options.cube.kernel_time);
+  return result;
+}
+
 StudyResult run(const StudyContext& context, const MlaOptions& options) {
+  if (!context.machine.accelerator.has_cores()) return run_without_cores(context, options);
   StudyResult result;
   const MlaSetting setting = setting_of(context, options);
   const MlaReading reading = measure_mla(context, setting, result.simulator);
@@ -194,7 +228,11 @@ std::span<const Field> mla_fields() {
 
 }  // namespace
 
-const Study kMlaStudy{"mla", "decode attention over the compressed KV cache, on the cores of a die",
-                      mla_fields(), options_of<MlaOptions, run>};
+const Study kMlaStudy{.name = "mla",
+                      .summary = "decode attention over the compressed KV cache, on the cores of a die",
+                      .fields = mla_fields(),
+                      .options = options_of<MlaOptions, run>,
+                      .coreless = true,
+                      .first_server = true};
 
 }  // namespace cm384::studies

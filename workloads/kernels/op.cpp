@@ -6,6 +6,7 @@
 #include "base/text/error.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/kernels/op_cases.h"
+#include "workloads/kernels/unit_run.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -36,6 +37,7 @@ struct OpOptions {
   int warmup = 1;
   bool full = false;
   bool kernel_time = false;
+  bool path_given = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -48,9 +50,11 @@ struct OpOptions {
           "experts; rope: tokens x heads; sample: rows x words x largest that are kept; kv-norm-rope: "
           "tokens; flash-attention: sequences x heads x tokens, x cached ones of these; among ranks: ranks x "
           "bytes");
-    visit("dtype", self.type, OneOf{{"bf16", "int8"}},
-          "of a product's A and B; int8 comes out as BF16, scaled per row and per column",
-          Needs{"name", product_names()});
+    visit(
+        "dtype", self.type, OneOf{{"bf16", "int8", "fp8"}},
+        "of a product's A and B; int8 comes out as BF16, scaled per row and per column; fp8 of accelerators "
+        "that have it",
+        Needs{"name", product_names()});
     visit("b-layout", self.layout, OneOf{{"nz", "nd"}}, "of a product's B in memory: fractals, or rows of k",
           Needs{"name", product_names()});
     visit("split-k", self.split_k, Range{1, 64},
@@ -86,10 +90,12 @@ struct OpOptions {
           "to the next rank; halving: halving and doubling; hierarchical: between nodes, between packages "
           "and within them",
           Needs{"name", collective_names()});
-    visit("path", self.path, OneOf{{"aiv", "sdma"}},
-          "among ranks: vector cores write to each other; or the SDMA engines of dies copy, with notifies "
-          "between them, and vector cores add alone",
-          Needs{"name", collective_names()});
+    visit(
+        "path", self.path, OneOf{{"aiv", "sdma", "transfer"}},
+        "among ranks: vector cores write to each other; or the SDMA engines of dies copy, with notifies "
+        "between them, and vector cores add alone; transfer, the default without cores: queues of transfers "
+        "copy, and compute units add",
+        Needs{"name", collective_names()});
     visit("copies", self.reads, Either{"writes", "reads"},
           "writes: who has a part copies it to its place; reads: who gets it, from a window into which the "
           "other one puts its input first",
@@ -108,22 +114,31 @@ struct OpOptions {
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
   }
+  void follow(const Given& given) { path_given = given.contains("path"); }
   void settle(const hw::Machine& machine) {
+    if (!machine.accelerator.has_cores()) {
+      if (!path_given) path = "transfer";
+      return;
+    }
     all_if_zero(groups, machine.die.groups());
     if (buffers == 0) buffers = usual_buffers(name);
   }
 };
 
+OpRequest request_of(const StudyContext& context, const OpOptions& options) {
+  return {options.name,     options.shape,
+          options.type,     options.layout,
+          options.split_k,  options.basic_tile,
+          options.buffers,  options.top_p,
+          context.seed,     options.algorithm,
+          options.path,     options.reads,
+          options.by_aicpu, options.graph,
+          !options.no_mask, static_cast<std::uint32_t>(std::stoi(options.block_keys))};
+}
+
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,     options.shape,
-                          options.type,     options.layout,
-                          options.split_k,  options.basic_tile,
-                          options.buffers,  options.top_p,
-                          context.seed,     options.algorithm,
-                          options.path,     options.reads,
-                          options.by_aicpu, options.graph,
-                          !options.no_mask, static_cast<std::uint32_t>(std::stoi(options.block_keys))};
+  const OpRequest request = request_of(context, options);
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))
@@ -142,7 +157,11 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
 
 // What vector cores alone do, and SDMA engines alone.
 void check_path(const OpOptions& options) {
+  if (options.type == "fp8")
+    throw InputError("run op: --dtype fp8: the cube cores have no FP8; allowed: bf16, int8");
   if (!is_collective(options.name)) return;
+  if (options.path == "transfer")
+    throw InputError("run op: --path transfer: of accelerators without cores; allowed: aiv, sdma");
   const std::string& algorithm = options.algorithm;
   const bool copies = options.path == "sdma";
   if (copies ? algorithm == "rounds" || algorithm == "by-package"
@@ -159,7 +178,67 @@ void check_path(const OpOptions& options) {
         "run op: --unfold aicpu: the entries of a graph are there before; allowed: --launch single");
 }
 
+Row first_columns(const OpOptions& options) {
+  return {{"name", options.name}, {"shape", options.shape}, {"launch", options.graph ? "graph" : "single"}};
+}
+
+// Among the accelerators of a server, by transfers.
+StudyResult run_transfers(const StudyContext& context, const OpOptions& options) {
+  StudyResult result;
+  TransferCollectiveCase made = transfers_of(request_of(context, options), context.machine);
+  made.iterations = options.iterations;
+  made.warmup = options.warmup;
+  const auto reading = run_transfer_collective(context, fmt::format("{} {}", options.name, options.shape),
+                                               made, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  Row row = first_columns(options);
+  row.set("latency_us", options.kernel_time ? reading->kernel_us : reading->task_us)
+      .set("task_us", reading->task_us)
+      .set("kernel_us", reading->kernel_us)
+      .set("pace_us", reading->pace_us)
+      .set("path", options.path)
+      .set("algorithm", std::string(operators::name_of(made.algorithm)));
+  context.finish_row(result, std::move(row));
+  return result;
+}
+
+// Operators that are attention, of those that multiply.
+bool is_attention(std::string_view name) {
+  return name.find("attention") != std::string_view::npos;
+}
+
+StudyResult run_without_cores(const StudyContext& context, const OpOptions& options) {
+  refuse_beside_formula(context, "op",
+                        {"cores", "payload", "launch", "buffers", "block-keys", "split-k", "tile", "b-layout",
+                         "copies", "unfold"});
+  if (options.path != "transfer")
+    throw InputError(
+        fmt::format("run op: --path {}: needs cores, and accelerator.kind is {}; allowed: transfer",
+                    options.path, context.machine.accelerator.kind));
+  if (is_collective(options.name)) return run_transfers(context, options);
+  StudyResult result;
+  OpRequest request = request_of(context, options);
+  const NumberFormat format = format_of(options.type);
+  if (format == NumberFormat::fp8) request.type = "int8";  // as many bytes
+  request.buffers = usual_buffers(options.name);
+  const UnitOperator made{operator_of(request)()->work(), format, is_attention(options.name)};
+  const auto reading = run_on_units(context, fmt::format("{} {}", options.name, options.shape), made,
+                                    options.iterations, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  Row row = first_columns(options);
+  row.set("pace_us", reading->task_us).set("hbm_bytes", static_cast<std::uint64_t>(made.work.bytes));
+  add_unit_row(context, result, std::move(row), made, *reading, options.kernel_time);
+  return result;
+}
+
 StudyResult run(const StudyContext& context, const OpOptions& options) {
+  if (!context.machine.accelerator.has_cores()) return run_without_cores(context, options);
   if (options.groups > context.machine.die.groups())
     throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
                                  context.machine.die.groups()));
@@ -220,12 +299,20 @@ constexpr std::array kOpFields{
           true},
     Field{"copies", FieldType::text, "by SDMA: writes, reads"}.as_condition(),
     Field{"unfold", FieldType::text, "who writes the entries of copies: host, aicpu"}.as_condition(),
+    Field{"TOPS", FieldType::number, "without cores: 10^12 operations per second, two for a multiply-add"},
+    Field{"compute_utilisation", FieldType::ratio, "these over the dense peak"},
+    Field{"peak_TOPS", FieldType::number, "that peak"},
+    kGradeField,
 };
 
 }  // namespace
 
-const Study kOpStudy{"op",      "one small operator, launched singly or from a captured graph",
-                     kOpFields, options_of<OpOptions, run>,
-                     false,     "name"};
+const Study kOpStudy{.name = "op",
+                     .summary = "one small operator, launched singly or from a captured graph",
+                     .fields = kOpFields,
+                     .options = options_of<OpOptions, run>,
+                     .positional = "name",
+                     .coreless = true,
+                     .first_server = true};
 
 }  // namespace cm384::studies

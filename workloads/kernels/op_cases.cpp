@@ -334,6 +334,22 @@ CopyRun copies_of(const OpRequest& request, int cores, bool full, const hw::Mach
   return made;
 }
 
+TransferCollectiveCase transfers_of(const OpRequest& request, const hw::Machine& machine) {
+  using enum operators::CopyAlgorithm;
+  TransferCollectiveCase made;
+  made.collective = case_of(request, machine.topology.one_supernode().dies());
+  if (request.algorithm == "best") return made;  // each to each: all have a link to every switch chip
+  for (const operators::CopyAlgorithm algorithm : {direct, ring, halving}) {
+    if (request.algorithm != operators::name_of(algorithm)) continue;
+    made.algorithm = algorithm;
+    return made;
+  }
+  throw InputError(
+      fmt::format("run op {}: --algorithm {}: --path transfer has none; allowed: best, direct, "
+                  "ring, halving",
+                  request.name, request.algorithm));
+}
+
 CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
   reference::CollectiveCase made =
       case_of(request, std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS}));

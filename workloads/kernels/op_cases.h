@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "firmware/abi/flash_attention.h"
+#include "workloads/collectives/transfer_collective.h"
 #include "workloads/kernels/op_run.h"
 
 namespace cm384::studies {
@@ -43,6 +44,8 @@ int ranks_of(const OpRequest& request);
 MakeOperator operator_of(const OpRequest& request);
 // By which of them an algorithm of `run op` goes.
 CopyRun copies_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
+// Without cores, in one server.
+TransferCollectiveCase transfers_of(const OpRequest& request, const hw::Machine& machine);
 CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
 
 }  // namespace cm384::studies

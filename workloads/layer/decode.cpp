@@ -279,6 +279,7 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
                       steps[n].layer.batch, steps[n].measured));
   }
   if (timeline) timeline->finish();
+  all.prices.add_to(result.notes);
   return result;
 }
 
@@ -315,6 +316,7 @@ constexpr std::array kDecodeFields{
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     kCostField,
     kEnergyField,
+    kTokensField,
     Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},

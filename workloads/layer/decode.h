@@ -69,7 +69,10 @@ struct DecodeOptions {
           "not is added");
     NpuPrices::describe(self.prices, visit);
   }
-  void settle(const hw::Machine& machine) { layer.settle(machine); }
+  void settle(const hw::Machine& machine) {
+    layer.settle(machine);
+    prices.settle(machine);
+  }
   void follow(const Given& given);
   std::vector<std::string> inputs() const { return layer.files(); }
   std::vector<Alternatives> open() const {

@@ -12,6 +12,7 @@
 
 #include "base/text/error.h"
 #include "base/text/number.h"
+#include "firmware/abi/relay.h"
 #include "system/observe/observers.h"
 #include "traces/random.h"
 #include "workloads/kernels/cube_run.h"
@@ -394,6 +395,7 @@ namespace {
 
 struct LayerStudyOptions {
   LayerOptions layer;
+  bool relay = false;
   bool full = false;
   AccuracyOptions accuracy;
 
@@ -403,6 +405,10 @@ struct LayerStudyOptions {
     LayerOptions::describe(self.layer, visit);
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
+    visit(
+        "across", self.relay, Either{"direct", "relay"},
+        "rows of a token to other supernodes: to each of its experts there, or once to the rank of the same "
+        "number, which forwards them, and on the way back adds them up");
     visit(
         "payload", self.full, Either{"control", "full"},
         "full: a microbatch of the layer runs with values as well, on a machine of its own with all dies in "
@@ -458,6 +464,32 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, LayerRa
   return row;
 }
 
+// Ranks of several supernodes, and relays between them.
+void check_supernodes(const hw::Topology& topology, const LayerStudyOptions& all) {
+  const int supernodes = topology.supernodes;
+  const LayerOptions& o = all.layer;
+  const auto refuse = [](const std::string& what) { throw InputError(what); };
+  if (supernodes > 1 && o.ranks % supernodes != 0)
+    refuse(fmt::format("--ranks {}: allowed: a multiple of the {} supernodes", o.ranks, supernodes));
+  if (supernodes > 1 && o.ranks / supernodes % o.sharing() != 0)
+    refuse(fmt::format("--attention-tp {}: allowed: a divisor of the {} ranks of a supernode", o.sharing(),
+                       o.ranks / supernodes));
+  if (supernodes > 1 && all.accuracy.wanted)
+    refuse("--accuracy: of values in one supernode; allowed: --supernodes 1");
+  if (!all.relay) return;
+  if (o.dense()) refuse("--across relay: a dense layer sends no rows to experts; allowed: with experts");
+  if (supernodes == 1)
+    refuse("--across relay: joins several supernodes; allowed: with --supernodes 2 or more");
+  if (supernodes > int{CM384_RELAY_SUPERNODES})
+    refuse("--across relay: a rank has relays in at most 31 other supernodes; allowed: --supernodes 2 to 32");
+  if (o.full_mesh)
+    refuse("--across relay: flags inside rows are for one supernode; allowed: --variant status");
+  if (o.shared_experts > 0)
+    refuse(
+        "--across relay: a relay brings rows to routed experts alone, and the shared expert has ranks of its "
+        "own; allowed: --shared-experts 0");
+}
+
 // Puts how exact the layer is into its row. False: interrupted.
 bool add_exactness(const StudyContext& context, const AccuracyOptions& options, const LayerSetting& setting,
                    StudyResult& result, Row& row) {
@@ -482,11 +514,13 @@ bool add_exactness(const StudyContext& context, const AccuracyOptions& options, 
 
 StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   StudyResult result;
+  check_supernodes(context.machine.topology, all);
   all.layer.check_effect(context.given);
   if (!all.layer.dense() && context.given.contains("dense-width"))
     throw InputError("--dense-width: has no effect with experts: the layers shown have them");
   const LayerOptions options = with_lengths(context, all.layer, result);
   std::vector<LayerSetting> settings = layer_settings(context, options);
+  for (LayerSetting& setting : settings) setting.relays = all.relay ? context.machine.topology.supernodes : 0;
   // With all dies in detail the timeline is a machine's, which has its streams.
   StudyContext own = context;
   std::optional<LaneTimeline> timeline;
@@ -613,7 +647,10 @@ std::span<const Field> layer_fields() {
 
 }  // namespace
 
-const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches",
-                        layer_fields(), options_of<LayerStudyOptions, run>};
+const Study kLayerStudy{.name = "layer",
+                        .summary = "decode layers on all ranks: two streams swap two microbatches",
+                        .fields = layer_fields(),
+                        .options = options_of<LayerStudyOptions, run>,
+                        .supernodes = true};
 
 }  // namespace cm384::studies

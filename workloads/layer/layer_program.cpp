@@ -119,7 +119,8 @@ class MoeParts {
         std::ranges::move(layer.parts, std::back_inserter(layers_));
       }
     }
-    for (const reference::DispatchCase& layer : layers_) {
+    for (reference::DispatchCase& layer : layers_) {
+      layer.relays = setting_.relays;
       rows_.emplace_back();
       RoutedRows routed = routed_rows(layer);
       for (std::vector<std::uint32_t>& own : routed.of_expert) {

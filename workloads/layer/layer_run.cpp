@@ -121,9 +121,8 @@ class LayerRun {
   explicit LayerRun(const LayerPlan& plan)
       : plan_(plan),
         setting_(plan.setting),
-        dies_(host::place_ranks(setting_.moe.placement, setting_.moe.ranks,
-                                plan.context.machine.topology.dies(),
-                                plan.context.machine.topology.dies_per_node, plan.context.seed)),
+        dies_(host::place_ranks(setting_.moe.placement, setting_.moe.ranks, plan.context.machine.topology,
+                                plan.context.seed)),
         session_(plan.context, session_options()) {
     for (std::size_t part = 0; part < plan.parts(); ++part) place_exchanges(part);
     for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -145,6 +144,7 @@ class LayerRun {
   SessionOptions session_options() const {
     SessionOptions options;
     options.dies = dies_;
+    options.rdma = plan_.context.machine.topology.supernode_of(dies_.back()) != 0;
     options.what = fmt::format("{} layers, {} ranks", setting_.layers, setting_.moe.ranks);
     return options;
   }

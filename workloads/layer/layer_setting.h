@@ -36,6 +36,7 @@ struct LayerSetting {
   int tensor = 1;  // ranks that share the heads of a sequence, and the network of a dense layer: they follow
                    // one another
   int microbatches = 2, layers = 3;
+  int relays = 0;  // with moe.relay: supernodes whose ranks reach each other by relays
   // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
   std::array<CoreShare, 2> cores{};
   std::vector<RankLengths> lengths;  // some sets of them

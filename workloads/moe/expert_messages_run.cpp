@@ -223,7 +223,24 @@ class MessagesRun final : public supernode::Driver {
                                                turns;
     }
     ends_[rank] = end + processor().end_latency;
+    count_units(rank);
     --machine_.unfinished();
+  }
+
+  // What a rank's units moved: tokens or rows to where they are sent from, stores to peers, what came.
+  void count_units(std::size_t rank) {
+    const auto tokens = static_cast<std::uint64_t>(layer_.tokens_of(static_cast<int>(rank)));
+    const bool dispatch = direction_ == ExchangeDirection::dispatch;
+    std::uint64_t messages = dispatch ? 0 : 2 * exchange_.messages[rank].size();
+    for (const ExpertMessage& message : exchange_.messages[rank])
+      messages += dispatch && message.carrier != Carrier::rdma ? 1 : 0;
+    for (std::size_t n = exchange_.first_pair[rank]; dispatch && n < exchange_.first_pair[rank + 1]; ++n)
+      messages += 2 * std::uint64_t{exchange_.pairs[n].messages};
+    npu::UnitWork work;
+    work.bytes = messages * exchange_.bytes +
+                 tokens * (dispatch ? 2 * static_cast<std::uint64_t>(layer_.hidden) + exchange_.bytes
+                                    : (static_cast<std::uint64_t>(layer_.top_k) + 1) * exchange_.bytes);
+    machine_.accelerator(static_cast<int>(rank)).count_work(work);
   }
 
   supernode::Supernode& machine_;

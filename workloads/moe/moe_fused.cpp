@@ -48,7 +48,8 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
              progress_to);
   host::Runtime& runtime = run.session().runtime();
   const auto dispatch = run.session().built_in(run.dispatched().kernel()),
-             experts = run.session().built_in("experts"), combine = run.session().built_in("combine");
+             experts = run.session().built_in("experts"),
+             combine = run.session().built_in(std::as_const(run).combined().kernel());
   const std::vector<std::size_t> holders = ranks_with_experts(run);
   std::vector<RankTask> of_holders;
   for (const std::size_t rank : holders) of_holders.push_back(run.dispatched().tasks()[rank]);

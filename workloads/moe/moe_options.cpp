@@ -25,7 +25,8 @@ constexpr std::array kDispatchFields{
     Field{"latency_us", FieldType::object, "over ranks and counted iterations, as --measure chooses", true,
           kSummaryParts},
     Field{"published_us", FieldType::number, "published for these conditions", true},
-    Field{"error", FieldType::ratio, "mean over published_us, less 1", true},
+    Field{"error", FieldType::ratio, "mean over published_us, or rows_GBps over published_GBps, less 1",
+          true},
     Field{"token_ranks_us", FieldType::number,
           "mean of latency_us over ranks with tokens, with --expert-ranks"},
     Field{"expert_ranks_us", FieldType::number, "mean of latency_us over the ranks with experts"},
@@ -41,6 +42,7 @@ constexpr std::array kDispatchFields{
           "as DeepEP counts in mode normal, over the mean: in one server rows that a rank gets, in several "
           "rows "
           "that it sends to servers, those of its own inside"},
+    Field{"published_GBps", FieldType::number, "rows_GBps published for these conditions"},
     Field{"beside", FieldType::integer, "dies that copy meanwhile, with --beside"}.as_condition(),
     Field{"beside_GBps", FieldType::number, "that each of them copied to another one while the operator ran"},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
@@ -85,15 +87,20 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   if (setting.expert_ranks > 0) row.set("expert_ranks", setting.expert_ranks);
   row.set("batch", batch_of(reading)).set("latency_us", to_row(chosen));
   const bool comparable = context.published != nullptr && setting.beside.dies == 0;
-  const auto predictions = comparable ? context.published->of(row) : std::vector<Prediction>();
-  const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
-  row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
-  row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
+  Row known = row;
+  const double rows_GBps = reading.counted_MB / chosen.mean * 1e3;
+  if (reading.counted_MB > 0) known.set("rows_GBps", rows_GBps);
+  const auto predictions = comparable ? context.published->of(known) : std::vector<Prediction>();
+  const Prediction* published = predictions.empty() ? nullptr : &predictions.front();
+  const bool rate = published != nullptr && published->field == "rows_GBps";
+  row.set("published_us", published == nullptr || rate ? Value() : Value(published->figure->value));
+  row.set("error", published == nullptr ? Value() : Value(published->value / published->figure->value - 1));
   if (setting.expert_ranks > 0) add_kinds(row, setting, rows, ranks, reading);
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
   row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.mean_batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
-  if (reading.counted_MB > 0) row.set("rows_GBps", reading.counted_MB / chosen.mean * 1e3);
+  if (reading.counted_MB > 0) row.set("rows_GBps", rows_GBps);
+  if (rate) row.set("published_GBps", published->figure->value);
   if (reading.rdma_MB) row.set("rdma_MB", *reading.rdma_MB);
   if (setting.beside.dies > 0) row.set("beside", setting.beside.dies).set("beside_GBps", reading.beside_GBps);
   row.set("correct", reading.correct);

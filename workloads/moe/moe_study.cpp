@@ -53,6 +53,10 @@ struct MoeFlowOptions {
           "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between");
     visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     MoeCase::describe(self.setting, visit);
+    visit("across", self.setting.relay, Either{"direct", "relay"},
+          "rows of a token to other supernodes, in the fused flow: to each of its experts there, or once to "
+          "the "
+          "rank of the same number, which forwards them, and on the way back adds them up");
     AccuracyOptions::describe(self.accuracy, visit);
   }
   void follow(const Given& given) { follow_model_of(setting, given); }
@@ -77,6 +81,10 @@ void check(const StudyContext& context, const MoeFlowOptions& options) {
   const bool basic =
       std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; });
   if (setting.expert_ranks > 0 && basic) throw InputError("run moe: --expert-ranks: allowed: --flow fused");
+  if (setting.relay && basic)
+    throw InputError("run moe: --across relay: an all-to-all has no relays; allowed: --flow fused");
+  if (setting.relay && options.accuracy.wanted)
+    throw InputError("run moe: --accuracy: of sums that are rounded once; allowed: --across direct");
   if (options.accuracy.wanted && !setting.expert_network)
     throw InputError("run moe: --accuracy: allowed: --experts-compute firmware");
   if (!setting.expert_network) return;

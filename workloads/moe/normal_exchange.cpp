@@ -89,7 +89,8 @@ class NormalMaker {
   // `rows`: that are read and written.
   std::size_t add(std::size_t rank, std::uint16_t unit, std::size_t needs, std::size_t rows) {
     made_.works.push_back({static_cast<std::uint16_t>(rank), unit, static_cast<std::uint32_t>(needs), 0, 0,
-                           unit_time(machine_.processor, rows * made_.bytes)});
+                           unit_time(machine_.processor, rows * made_.bytes),
+                           static_cast<std::uint32_t>(rows)});
     return made_.works.size() - 1;
   }
   void send(std::size_t work, const Places& to) {

@@ -25,6 +25,7 @@ struct UnitWork {
   std::uint32_t needs = 0;
   std::uint32_t first = 0, rows = 0;  // in NormalExchange::rows
   Time time;
+  std::uint32_t moved = 0;  // rows that it reads and writes
 };
 
 struct NormalExchange {

@@ -103,6 +103,9 @@ class NormalRun final : public supernode::Driver {
     const UnitWork& work = exchange_.works[number];
     const Time now = queue_of(work.rank).now();
     ends_[work.rank] = std::max(ends_[work.rank], now);
+    npu::UnitWork counted;
+    counted.bytes = std::uint64_t{work.moved} * exchange_.bytes;
+    machine_.accelerator(work.rank).count_work(counted);
     for (std::uint32_t row = work.first; row < work.first + work.rows; ++row) {
       if (carrier(row) == Carrier::rdma) {
         queue_of(work.rank).push(now + machine_.parameters().processor.post_latency, events_[work.rank],

@@ -8,7 +8,6 @@
 #include <array>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "base/text/error.h"
 #include "workloads/layer/decode.h"
@@ -29,6 +28,7 @@ void PrefillOptions::follow(const Given& given) {
 
 void PrefillOptions::settle(const hw::Machine& machine) {
   dies_of_npu = machine.topology.dies_per_package;
+  prices.settle(machine);
 }
 
 namespace {
@@ -212,7 +212,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& options) {
   const std::vector<PrefillPoint> points = points_of(context, options);
   StudyResult result;
   result.input_files = options.inputs();
-  std::optional<BatchTimes> one;
+  BatchTimes one;  // with one microbatch, for the same cached tokens; of no time: not measured
   std::map<int, double> uncached_us;  // by microbatches
   for (std::size_t n = 0; n < points.size(); ++n) {
     const auto& [o, microbatches, own_share] = points[n];
@@ -236,7 +236,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& options) {
     const Schedule schedule =
         schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
     const BatchTimes batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
-    if (n > 0 && points[n - 1].options.cached != o.cached) one.reset();
+    if (n > 0 && points[n - 1].options.cached != o.cached) one = {};
     if (microbatches == 1) one = batch;
     if (o.cached == 0) uncached_us[microbatches] = batch.all_us;
     Row row{{"ranks", o.ranks},
@@ -251,10 +251,10 @@ StudyResult run(const StudyContext& context, const PrefillOptions& options) {
             {"tokens_s_tflops",
              o.tokens / (batch.all_us / 1e6) / (o.dies_of_npu * hw::peaks_of(context.machine).int8_tops)}};
     o.prices.add_to(row, o.tokens / (batch.all_us / 1e6));
-    if (one && microbatches > 1)
-      row.set("gain", one->all_us / batch.all_us - 1)
+    if (one.all_us > 0 && microbatches > 1)
+      row.set("gain", one.all_us / batch.all_us - 1)
           .set("layer_gain",
-               o.moe_layers > 0 ? 1 - batch.layer_us / one->layer_us : 1 - batch.dense_us / one->dense_us);
+               o.moe_layers > 0 ? 1 - batch.layer_us / one.layer_us : 1 - batch.dense_us / one.dense_us);
     if (const auto all = uncached_us.find(microbatches); o.cached > 0 && all != uncached_us.end())
       row.set("saved", 1 - batch.all_us / all->second);
     const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
@@ -265,6 +265,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& options) {
     if (microbatches > 1) row.set("overlaps", shown(overlaps));
     context.finish_row(result, std::move(row));
   }
+  options.prices.add_to(result.notes);
   return result;
 }
 
@@ -298,6 +299,7 @@ constexpr std::array kPrefillFields{
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     kCostField,
     kEnergyField,
+    kTokensField,
     Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},

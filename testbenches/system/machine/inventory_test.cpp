@@ -43,6 +43,32 @@ TEST(Inventory, SeveralSupernodesCountTogether) {
   EXPECT_EQ(count_of({"topology.supernodes=3"}, "trunks"), 3 * 7 * 48 * 16);
 }
 
+// Machines without cores have units and memory of their own kind, and no CPUs on the bus.
+TEST(Inventory, OfMachinesOfOthers) {
+  const hw::Machine server = hw::load_machine("dgx-h800", {"topology.supernodes=1"});
+  EXPECT_EQ(counted(server, "cube_cores"), 0);
+  EXPECT_EQ(counted(server, "vector_cores"), 0);
+  EXPECT_EQ(counted(server, "compute_units"), 8 * 132);
+  EXPECT_EQ(counted(server, "hbm_stacks"), 8 * 5);
+  EXPECT_EQ(counted(server, "switch_chips"), 4);
+  EXPECT_EQ(counted(server, "vpc_ports"), 0);
+  EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "hbm_stacks"), 72 * 8);
+  EXPECT_EQ(count_of({}, "compute_units"), 0);
+}
+
+// Up and down two levels; every dimension of a HyperX once; half way round every ring of a torus; from end to
+// end of a mesh.
+TEST(Inventory, Diameters) {
+  EXPECT_EQ(count_of({}, "diameter"), 4);
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "diameter"), 2);
+  EXPECT_EQ(count_of({"topology.kind=full-mesh", "topology.shape=4x4x3"}, "diameter"), 3 + 2);
+  EXPECT_EQ(count_of({"topology.kind=torus", "topology.shape=8x6", "ub.link.lanes=8"}, "diameter"),
+            4 + 3 + 2);
+  EXPECT_EQ(count_of({"topology.kind=mesh", "topology.shape=8x6"}, "diameter"), 7 + 5 + 2);
+  EXPECT_EQ(count_of({"topology.kind=star"}, "diameter"), 2 + 2);
+  EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "diameter"), 2);
+}
+
 // A mesh of a x b has a (b - 1) + b (a - 1) trunks a sub-plane, a torus 2 a b, a full mesh of n n (n - 1)
 // / 2.
 TEST(Inventory, GridsAndFullMeshes) {

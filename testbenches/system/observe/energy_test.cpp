@@ -33,9 +33,12 @@ Json second_at(double cube, double hbm, double l2, double vector) {
             {"die*.aiv*.vector.repeats", kDies * vector * 5.68e12 / 64}}}};
 }
 
+hw::Machine machine() {
+  return hw::load_machine("cloudmatrix384");
+}
+
 Energy energy_at(double cube, double hbm, double l2, double vector) {
-  return energy_of(second_at(cube, hbm, l2, vector), hw::load_machine("cloudmatrix384"),
-                   EnergyTable::load("default"));
+  return energy_of(second_at(cube, hbm, l2, vector), machine(), EnergyTable::load("default", machine()));
 }
 
 // Per package: 776 W = 2 x (85 + 210.6 + 40.3 + 40.0 + 11.9), 465 and 1,036 with all coefficients at their
@@ -65,14 +68,14 @@ TEST(Energy, PartsAddUpToAll) {
 TEST(Energy, ADieBearsItsShareOfTheMachine) {
   Json row = second_at(0, 0, 0, 0);
   row["parts"] = {{"die5", Json::object()}};
-  const Energy one = energy_of(row, hw::load_machine("cloudmatrix384"), EnergyTable::load("default"));
+  const Energy one = energy_of(row, machine(), EnergyTable::load("default", machine()));
   EXPECT_NEAR(one.all.value * kDies, energy_at(0, 0, 0, 0).all.value, 1e-3);
 }
 
 // A machine with another topology has no chips of the table's kinds: they count as others.
 TEST(Energy, ChipsOfOtherKindsCount) {
   const hw::Machine torus = hw::load_machine("cloudmatrix384", {"topology.kind=torus", "ub.link.lanes=8"});
-  const Energy energy = energy_of(second_at(0, 0, 0, 0), torus, EnergyTable::load("default"));
+  const Energy energy = energy_of(second_at(0, 0, 0, 0), torus, EnergyTable::load("default", torus));
   const auto switches = std::ranges::find(energy.parts, "switches", &EnergyShare::part);
   EXPECT_NEAR(switches->joules.value, 7 * 48 * 110.0, 1e-6);
 }
@@ -85,7 +88,7 @@ std::string file_with(const std::string& text) {
 
 std::string refusal(const std::string& text) {
   try {
-    const EnergyTable table = EnergyTable::load(file_with(text));
+    const EnergyTable table = EnergyTable::load(file_with(text), machine());
     table.check(supernode::statistic_patterns(hw::load_machine("cloudmatrix384")));
     energy_of(second_at(0, 0, 0, 0), hw::load_machine("cloudmatrix384"), table);
   } catch (const InputError& error) {
@@ -102,10 +105,25 @@ constexpr const char* kAction =
 
 TEST(Energy, AnOwnTable) {
   EXPECT_EQ(refusal(std::string(kHead) + kAction), "");
-  const EnergyTable table = EnergyTable::load(file_with(std::string(kHead) + kAction));
+  const EnergyTable table = EnergyTable::load(file_with(std::string(kHead) + kAction), machine());
   const Energy energy = energy_of(second_at(0, 1, 0, 0), hw::load_machine("cloudmatrix384"), table);
   EXPECT_DOUBLE_EQ(energy.all.value, kDies * 0.8e12 * 2e-12);
   EXPECT_DOUBLE_EQ(energy.all.least, kDies * 0.8e12 * 1e-12);
+}
+
+// By the preset that a machine without cores stands on.
+TEST(Energy, EachMachineHasItsTable) {
+  for (const auto& [preset, table] :
+       {std::pair{"cloudmatrix384", "ascend-910c"}, std::pair{"atlas-800i-a2", "ascend-910b"},
+        std::pair{"node8", "ascend-910c"}, std::pair{"dgx-h800", "h800"}, std::pair{"dgx-h100", "h800"},
+        std::pair{"gb200-nvl72", "gb200"}}) {
+    const hw::Machine of = hw::load_machine(preset);
+    const EnergyTable loaded = EnergyTable::load("default", of);
+    EXPECT_EQ(loaded.name, table) << preset;
+    EXPECT_NO_THROW(loaded.check(supernode::statistic_patterns(of))) << preset;
+  }
+  const hw::Machine bare = hw::load_machine("cloudmatrix384", {"accelerator.kind=transfer-engine"});
+  EXPECT_THROW(EnergyTable::load("default", bare), InputError);
 }
 
 TEST(Energy, RefusesWhatMeansNothing) {

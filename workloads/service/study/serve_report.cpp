@@ -150,12 +150,13 @@ double npu_seconds(const service::Deployment& deployment, const service::Service
 // Prices and power are the deployment's; all its NPUs count, busy or not.
 void set_costs(Row& row, const service::Deployment& deployment, const service::ServiceResult& result) {
   if (result.output_tokens == 0) {
-    row.set("cost_per_million", Value()).set("joule_per_token", Value());
+    row.set("cost_per_million", Value()).set("joule_per_token", Value()).set("tokens_per_joule", Value());
     return;
   }
   const double tokens = static_cast<double>(result.output_tokens), npu_s = npu_seconds(deployment, result);
   row.set("cost_per_million", deployment.prices.npu_hour * npu_s / 3600 / tokens * 1e6);
-  row.set("joule_per_token", deployment.prices.npu_watt * npu_s / tokens);
+  const double joule = deployment.prices.npu_watt * npu_s / tokens;
+  row.set("joule_per_token", joule).set("tokens_per_joule", joule > 0 ? Value(1 / joule) : Value());
 }
 
 Value mean_of(std::span<const Value> values, bool interval) {

@@ -303,6 +303,10 @@ service::ServiceOptions ServeRuns::prepared(const service::Deployment& deploymen
 Row ServeRuns::row(const service::Deployment& deployment, const service::RequestTrace& trace,
                    const service::ServiceResult& result) const {
   Row row = service_row(trace, deployment, result, objectives_, options_.tenants);
+  const hw::Machine& machine = context_.machine;
+  const double peak = machine.topology.dies_per_package * hw::peaks_of(machine).int8_tops;
+  const Value& rate = row["tokens_s_npu"];
+  row.set("tokens_s_tflops", rate.empty() ? Value() : Value(rate.number() / peak));
   if (options_.why) set_why(row, result);
   if (options_.evidence) row.set("evidence_at", evidence_rows(trace, result));
   return row;

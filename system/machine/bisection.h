@@ -1,10 +1,11 @@
 // The bisection of a topology: the least that links between two halves of its dies carry.
 #pragma once
 
+#include "hw/machine.h"
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/topology/network.h"
 
-namespace cm384::studies {
+namespace cm384::supernode {
 
 // One way, in GB/s by wire rate, over all sub-planes: the smallest cut, by maximum flow, between halves of
 // the dies. The halves that are tried follow from the shape, not from numbers: of a grid across every
@@ -12,5 +13,7 @@ namespace cm384::studies {
 // and groups whole ones; of files by distance from up to 64 chips. So it is an upper bound of the minimum
 // over all halves, and met by grids of even lengths, fat trees and stars.
 double bisection_GBps(const ub::Parameters& parameters, const ub::Network& network);
+// Of a supernode of the machine.
+double bisection_GBps(const hw::Machine& machine);
 
-}  // namespace cm384::studies
+}  // namespace cm384::supernode

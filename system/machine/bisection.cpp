@@ -1,4 +1,4 @@
-#include "workloads/fabric/bisection.h"
+#include "system/machine/bisection.h"
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -12,7 +12,7 @@
 #include "ub_fabric/topology/kinds.h"
 #include "ub_fabric/wire_format.h"
 
-namespace cm384::studies {
+namespace cm384::supernode {
 namespace {
 
 // Dies in an order whose first half is one side.
@@ -152,4 +152,10 @@ double bisection_GBps(const ub::Parameters& parameters, const ub::Network& netwo
   return static_cast<double>(sum) / 1e3;
 }
 
-}  // namespace cm384::studies
+double bisection_GBps(const hw::Machine& machine) {
+  const hw::Topology topology = machine.topology.one_supernode();
+  return bisection_GBps({topology, machine.ub, machine.cpu, machine.package_link},
+                        *ub::Network::of(topology));
+}
+
+}  // namespace cm384::supernode
