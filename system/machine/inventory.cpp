@@ -25,6 +25,7 @@ struct FabricCounts {
 };
 
 constexpr int kNoNode = -1;
+constexpr std::int64_t kLanesOfLink = 4;  // of a port, UB specification, chapter 4: may drop to two or one
 
 // By chip: the node that all its dies and sockets belong to; kNoNode where they are of several, or none.
 std::vector<int> nodes_of_chips(const ub::Layout& layout, const hw::Topology& topology) {
@@ -155,6 +156,10 @@ std::vector<Counted> inventory(const hw::Machine& machine) {
        "ports of nodes with CPU sockets to the VPC plane"},
   };
   all.insert(all.end(), links.begin(), links.end());
+  if (!cores) return all;  // links of others have lanes of their own kind
+  const std::int64_t lanes = kLanesOfLink * planes * (fabric.in_node + fabric.between_nodes);
+  all.push_back({"lanes", lanes, "lanes of these links, four each, both directions as one"});
+  all.push_back({"serdes", 2 * lanes, "serialisers with deserialisers: one at each end of a lane"});
   return all;
 }
 

@@ -86,7 +86,7 @@ TEST(BadInput, Options) {
 
 TEST(BadInput, CubeStudies) {
   expect_refused("run gemm --b-layout zn", {"--b-layout", "'zn'", "allowed: one of nz, nd"});
-  expect_refused("run gemm --dtype fp8", {"--dtype", "'fp8'", "int8, bf16"});
+  expect_refused("run gemm --dtype fp8", {"--dtype fp8", "no FP8", "int8, bf16"});
   expect_refused("run gemm --tile 128", {"--tile: 128", "128x152"});
   expect_refused("run gemm --tile 256x256", {"tile 256x256", "L0C would hold 262144 B", "131072 B"});
   expect_refused("run gemm --tile 128x20", {"tile 128x20", "columns in multiples of 8"});

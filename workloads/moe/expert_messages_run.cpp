@@ -240,7 +240,7 @@ class MessagesRun final : public supernode::Driver {
     work.bytes = messages * exchange_.bytes +
                  tokens * (dispatch ? 2 * static_cast<std::uint64_t>(layer_.hidden) + exchange_.bytes
                                     : (static_cast<std::uint64_t>(layer_.top_k) + 1) * exchange_.bytes);
-    machine_.accelerator(static_cast<int>(rank)).count_work(work);
+    machine_.accelerator(dies_[rank]).count_work(work);
   }
 
   supernode::Supernode& machine_;

@@ -33,6 +33,8 @@ TEST(Inventory, OfThePublishedMachine) {
   EXPECT_EQ(count_of({}, "links_in_node"), 7 * (768 + 192));
   EXPECT_EQ(count_of({}, "links_between_nodes"), 7 * 48 * 16);
   EXPECT_EQ(count_of({}, "switch_ports"), 336 * (16 + 4 + 16) + 112 * 48);
+  EXPECT_EQ(count_of({}, "lanes"), 4 * 7 * (768 + 192 + 48 * 16));
+  EXPECT_EQ(count_of({}, "serdes"), 2 * 4 * 7 * (768 + 192 + 48 * 16));
   EXPECT_EQ(count_of({}, "rdma_ports"), 768);
   EXPECT_EQ(count_of({}, "vpc_ports"), 48);
 }
@@ -54,6 +56,7 @@ TEST(Inventory, OfMachinesOfOthers) {
   EXPECT_EQ(counted(server, "vpc_ports"), 0);
   EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "hbm_stacks"), 72 * 8);
   EXPECT_EQ(count_of({}, "compute_units"), 0);
+  EXPECT_THROW(counted(server, "lanes"), InputError);  // not those of the Unified Bus
 }
 
 // Up and down two levels; every dimension of a HyperX once; half way round every ring of a torus; from end to
