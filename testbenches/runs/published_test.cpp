@@ -201,9 +201,8 @@ TEST(Published, EveryFigureOfTheLiteratureIsThere) {
   for (const Figure& figure : published_figures()) {
     EXPECT_NE(figure.conditions.has_value(), !figure.missing.empty()) << figure.id;
     // Those of ascend-facts and of comparison machines are in no published.csv.
-    const bool elsewhere = std::ranges::any_of(std::array{"a6-", "de-", "ai-"}, [&](const char* of) {
-      return figure.id.starts_with(of);
-    });
+    const bool elsewhere = std::ranges::any_of(std::array{"a6-", "de-", "ai-"},
+                                               [&](const char* of) { return figure.id.starts_with(of); });
     if (!elsewhere) ours[figure.id] = figure.value;
   }
   std::ifstream file(path);
