@@ -80,13 +80,18 @@ double discrepancy_of(const Json& row, const Ensemble& ensemble, std::string_vie
   return share_of_parts(ensemble.families, parts);
 }
 
+// A number that several machines give to the bit is no prediction of theirs: an option, a count, bytes.
+bool of_no_machine(const std::vector<double>& values) {
+  return values.size() > 1 && std::ranges::all_of(values, [&](double v) { return v == values.front(); });
+}
+
 Json add_to_row(Json& row, const std::vector<const Json*>& members, const Ensemble& ensemble,
                 std::string_view family) {
   const double share = discrepancy_of(row, ensemble, family);
   Json plain = Json::object(), numbers = Json::object();
   for (auto& [name, value] : row.items()) {
     if (value.is_number_float()) {
-      if (const auto values = numbers_of(members, name); !values.empty()) {
+      if (const auto values = numbers_of(members, name); !values.empty() && !of_no_machine(values)) {
         plain[name] = pair_of(interval_of(values, ensemble, share));
         numbers[name] = values;
       }

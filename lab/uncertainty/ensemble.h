@@ -52,9 +52,10 @@ Interval interval_of(std::vector<double> values, const Ensemble& ensemble, doubl
 double discrepancy_of(const Ensemble& ensemble, std::string_view family);
 
 // A row that lists kernels is off by what these are off by together. Adds to each row of `document` what the
-// same runs of members say: `interval` beside each `mean`, `intervals` of the row's plain numbers,
-// `ensemble`, the number of members. Gives what the intervals were made from: by row, field to values in the
-// order of the members. Throws InputError if a member has other rows.
+// same runs of members say: `interval` beside each `mean`, `intervals` of the row's plain numbers but for
+// those that several members give to the bit, `ensemble`, the number of members. Gives what the intervals
+// were made from: by row, field to values in the order of the members. Throws InputError if a member has
+// other rows.
 Json add_intervals(Json& rows, const std::vector<Json>& rows_of_members, const Ensemble& ensemble,
                    std::string_view family);
 

@@ -153,6 +153,14 @@ TEST(Interval, StandsBesideEachMean) {
   EXPECT_EQ(rows[0]["ensemble"], 2);
   EXPECT_FALSE(rows[0]["intervals"].contains("ranks"));
   EXPECT_EQ(values[0]["latency_us.mean"], (std::vector<double>{8, 12}));
+  // What all give to the bit is nothing that they predict; one alone says nothing of that.
+  Json same = Json::parse(R"([{"acceptance": 0.7, "step_ms": 5.0}])"), other = same;
+  other[0]["step_ms"] = 6.0;
+  add_intervals(same, {same, other}, Ensemble(), "decode");
+  EXPECT_FALSE(same[0]["intervals"].contains("acceptance"));
+  EXPECT_TRUE(same[0]["intervals"].contains("step_ms"));
+  add_intervals(other, {other}, Ensemble(), "decode");
+  EXPECT_TRUE(other[0]["intervals"].contains("acceptance"));
   EXPECT_THAT(refusal([&] { add_intervals(rows, {Json::array()}, Ensemble(), "exchange"); }),
               HasSubstr("0 rows"));
 }
