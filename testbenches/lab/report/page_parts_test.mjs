@@ -1,6 +1,7 @@
 // What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { figuresOfEnergy } from '../../../lab/report/page/src/figures_of_energy.js';
 import { PairView, cellsOfPairs, figuresOfMessages, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
 import { figuresOfLines, mostOf, pointsOfRoofline } from '../../../lab/report/page/src/figures_of_lines.js';
 import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
@@ -30,6 +31,33 @@ function testLabels() {
   );
   assert.deepEqual(labelsOf([decode(8), decode(8), decode(16)], 'decode'), ['batch 8', 'batch 8 #2', 'batch 16'], 'labels differ');
   assert.deepEqual(labelsOf([{ path: 'sdma', message_bytes: 2048 }, { path: 'sdma' }], 'p2p'), ['2 KiB', 'p2p']);
+}
+
+// Energy of runs: a bar each, of parts that have any, with the sum and its interval in words.
+function testEnergy() {
+  assert.deepEqual(figuresOfEnergy({ document: {} }), []);
+  const run = (name, cube) => ({
+    run: name,
+    parts: { cube: { J: cube }, hbm: { J: 0.25 }, vector: { J: 0 } },
+    all_J: cube + 0.25,
+    all_J_interval: [0.5, 2],
+    package_W: 700,
+    all_W_per_package: 1275,
+    table: 'h800',
+    note: 'an allocation',
+  });
+  const [one] = figuresOfEnergy({ document: { energy: [run('gemm', 0.75)] } });
+  assert.deepEqual(
+    one.option.series.map(series => [series.name, series.data]),
+    [
+      ['cube', [0.75]],
+      ['hbm', [0.25]],
+    ],
+  );
+  assert.equal(one.note, 'Table h800: an allocation. All 1 J, 0.500 to 2; 700 W a package, 1275 W with its share of the machine.');
+  const [two] = figuresOfEnergy({ document: { energy: [run('a', 0), run('b', 1)] } });
+  assert.deepEqual(two.option.series[0].data, [0, 1]);
+  assert.ok(two.note.includes('b: All 1.250 J'));
 }
 
 // Rows of runs and of jobs under failures: parts of a bar add up to all time, and jobs have points by their size.
@@ -390,6 +418,7 @@ function testReplayedKernels() {
   );
 }
 
+testEnergy();
 testCourses();
 testTraining();
 testLabels();

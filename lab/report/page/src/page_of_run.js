@@ -1,4 +1,5 @@
 // One finished run.
+import { figuresOfEnergy } from './figures_of_energy.js';
 import { figuresOfExplanation } from './figures_of_explanation.js';
 import { figuresOfLines, linesSection } from './figures_of_lines.js';
 import { figuresOfMessages, messageNote, messageRows } from './figures_of_messages.js';
@@ -96,7 +97,7 @@ export function buildRun(page, result) {
   for (const note of run.notes ?? []) page.append(element('p', { class: 'remark' }, note));
   page.append(element('h2', {}, 'Rows'), rowsTable(result.flat));
   const overview = element('div', { class: 'figures', id: 'row-figures' });
-  const figures = [...figuresOfRows(result), ...figuresOfService([result])];
+  const figures = [...figuresOfRows(result), ...figuresOfService([result]), ...figuresOfEnergy(result)];
   if (figures.length) page.append(element('h2', {}, 'Rows in pictures'), overview);
   show(overview, figures);
   const why = figuresOfExplanation(result);
