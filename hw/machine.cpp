@@ -114,9 +114,6 @@ void check_topology(const Machine& machine) {
       std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node);
   require(units <= kAddressable, "topology.nodes", topology.nodes,
           fmt::format("dies and sockets together at most {}, what packets can name", kAddressable));
-  require(units * topology.supernodes <= kAddressable, "topology.supernodes", topology.supernodes,
-          fmt::format("at most {}, so that there are no more than {} dies and sockets, what packets can name",
-                      kAddressable / units, kAddressable));
   require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
   require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
           machine.ub.translation.entries, "a multiple of ub.translation.ways");

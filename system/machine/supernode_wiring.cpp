@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/text/error.h"
@@ -16,6 +17,19 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
+// A machine of several supernodes may be counted, allocated or reckoned with as a whole; to run it, its
+// packets have to name all of it.
+const hw::Machine& with_names(const hw::Machine& machine) {
+  constexpr std::int64_t kNames = std::numeric_limits<ub::Endpoint>::max();
+  const hw::Topology& t = machine.topology;
+  const std::int64_t units = std::int64_t{t.nodes} * (t.dies_per_node + t.sockets_per_node);
+  if (units * t.supernodes <= kNames) return machine;
+  throw InputError(fmt::format(
+      "topology.supernodes: {} cannot be simulated as one machine; allowed: at most {}, so that there are no "
+      "more than {} dies and sockets, what packets can name",
+      t.supernodes, kNames / units, kNames));
+}
+
 // Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
 // more than there are packages.
 unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topology) {
@@ -28,7 +42,7 @@ unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topolo
 }  // namespace
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
-    : machine_(machine),
+    : machine_(with_names(machine)),
       options_(std::move(options)),
       parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_)) {
   RunControl& control = parts_->runner.control();

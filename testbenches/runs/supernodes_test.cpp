@@ -298,6 +298,10 @@ TEST(Supernodes, WhatARelayCannotDoIsRefused) {
     return refusal([&] { exchange(machine({"topology.supernodes=" + std::to_string(supernodes)}), of); });
   };
   EXPECT_THAT(refused(setting, 1), HasSubstr("--supernodes 2"));
+  // Of the published size: 768 dies and 192 sockets each, 68 of which packets can name.
+  const hw::Machine many = hw::load_machine("cloudmatrix384", {"topology.supernodes=69"});
+  EXPECT_THAT(refusal([&] { supernode::Supernode(many, {}); }),
+              HasSubstr("69 cannot be simulated as one machine; allowed: at most 68"));
   studies::CombineCase other = setting;
   other.placement = "0,16,1,17,2,18,3,19";
   EXPECT_THAT(refused(other), HasSubstr("--placement linear"));
