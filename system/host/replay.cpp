@@ -99,6 +99,7 @@ void Replay::feed() {
       settle();
     } else {
       read_all_ = true;
+      check_unfolded();
     }
     retire();
   }

@@ -219,6 +219,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void submit_given(std::uint64_t number);
   HostCall submission(std::uint64_t number);
   void make_call(std::uint64_t number);
+  void check_unfolded() const;  // nothing waits for a call that hands it over
   void call_done(int die, const HostCall& call, Time begin, Time end);
   void end_block(std::uint64_t number);
   void run_block(int die, const npu::BlockStart& block) override;

@@ -220,6 +220,15 @@ void Replay::make_call(std::uint64_t number) {
   host.call(std::move(call), reached_);
 }
 
+void Replay::check_unfolded() const {
+  for (const auto& [die, entries] : unfolded_) {
+    if (!entries.empty())
+      throw InputError(
+          fmt::format("record {}: words: an entry that no later call unfolds; allowed: such a call",
+                      entries.front().record - 1));
+  }
+}
+
 void Replay::call_done(int die, const HostCall& call, Time begin, Time end) {
   acting_.mine().die = die;
   const std::uint64_t number = call.record - 1;

@@ -12,13 +12,13 @@
 
 #include "base/text/error.h"
 #include "base/text/number.h"
-#include "firmware/abi/relay.h"
 #include "system/observe/observers.h"
 #include "traces/random.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/layer/layer_lanes.h"
 #include "workloads/layer/layer_values.h"
 #include "workloads/layer/step_deployment.h"
+#include "workloads/moe/moe_case.h"
 #include "workloads/moe/moe_options.h"
 #include "workloads/studies.h"
 
@@ -478,12 +478,7 @@ void check_supernodes(const hw::Topology& topology, const LayerStudyOptions& all
     refuse("--accuracy: of values in one supernode; allowed: --supernodes 1");
   if (!all.relay) return;
   if (o.dense()) refuse("--across relay: a dense layer sends no rows to experts; allowed: with experts");
-  if (supernodes == 1)
-    refuse("--across relay: joins several supernodes; allowed: with --supernodes 2 or more");
-  if (supernodes > int{CM384_RELAY_SUPERNODES})
-    refuse("--across relay: a rank has relays in at most 31 other supernodes; allowed: --supernodes 2 to 32");
-  if (o.full_mesh)
-    refuse("--across relay: flags inside rows are for one supernode; allowed: --variant status");
+  check_relays(supernodes, o.full_mesh);
   if (o.shared_experts > 0)
     refuse(
         "--across relay: a relay brings rows to routed experts alone, and the shared expert has ranks of its "

@@ -38,6 +38,8 @@ class MessagesRun final : public supernode::Driver {
     }
     for (std::size_t rank = 0; rank < exchange.messages.size(); ++rank) {
       const int die = dies_[rank];
+      rank_of_die_.resize(std::max(rank_of_die_.size(), static_cast<std::size_t>(die) + 1));
+      rank_of_die_[static_cast<std::size_t>(die)] = rank;
       units_.push_back(machine_.attach(die, *this));
       // A region to send from, one to receive in, and flags of both.
       const auto reserve = [&](std::uint64_t bytes) {
@@ -145,9 +147,7 @@ class MessagesRun final : public supernode::Driver {
   }
 
   sim::EventQueue& queue_of(std::size_t rank) { return machine_.accelerator(dies_[rank]).queue(); }
-  std::size_t rank_of(int die) const {
-    return static_cast<std::size_t>(std::ranges::find(dies_, die) - dies_.begin());
-  }
+  std::size_t rank_of(int die) const { return rank_of_die_[static_cast<std::size_t>(die)]; }
 
   // All messages of a pair are posted, and counted: its flag goes behind them on a queue pair of a network
   // interface, which keeps their order. Stores to a peer have no such order: it waits for their
@@ -247,7 +247,8 @@ class MessagesRun final : public supernode::Driver {
   const ExpertExchange& exchange_;
   const reference::DispatchCase& layer_;
   ExchangeDirection direction_;
-  std::vector<int> dies_;                         // by rank
+  std::vector<int> dies_;  // by rank
+  std::vector<std::size_t> rank_of_die_;
   std::vector<std::uint32_t> units_;              // of events, by rank
   std::vector<std::uint64_t> from_, to_, flags_;  // by rank
   std::vector<std::size_t> first_message_;        // by rank, and their number

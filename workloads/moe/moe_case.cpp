@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/error.h"
+#include "firmware/abi/relay.h"
 #include "traces/random.h"
 #include "traces/routing/routing.h"
 #include "workloads/frame/model_option.h"
@@ -178,6 +179,17 @@ RenewedLayer make_renewed_layer(std::uint64_t seed, const DispatchCase& setting,
     made.parts.push_back(case_of(traces::mix(seed + static_cast<std::uint64_t>(n)), source, setting, routing,
                                  placement, shown * blocks + n * setting.ranks));
   return made;
+}
+
+void check_relays(int supernodes, bool full_mesh) {
+  if (supernodes == 1)
+    throw InputError("--across relay: joins several supernodes; allowed: with --supernodes 2 or more");
+  if (supernodes > int{CM384_RELAY_SUPERNODES})
+    throw InputError(fmt::format(
+        "--across relay: a rank has relays in at most {} other supernodes; allowed: --supernodes 2 to {}",
+        CM384_RELAY_SUPERNODES - 1, CM384_RELAY_SUPERNODES));
+  if (full_mesh)
+    throw InputError("--across relay: flags inside rows are for one supernode; allowed: --variant status");
 }
 
 }  // namespace cm384::studies

@@ -38,6 +38,9 @@ struct RenewedLayer {
 RenewedLayer make_renewed_layer(std::uint64_t seed, const DispatchCase& setting, int microbatches,
                                 const Renewal& renewal);
 
+// Throws InputError where --across relay joins nothing, or more supernodes than a rank has relays in.
+void check_relays(int supernodes, bool full_mesh);
+
 inline operators::CombineSetting combine_setting(const CombineCase& setting) {
   return {setting.completion == "atomic", !setting.no_shared_output};
 }

@@ -54,22 +54,19 @@ std::vector<int> sockets_of(bool wanted, const std::vector<int>& dies, const hw:
   return {sockets.begin(), sockets.end()};
 }
 
-// Throws InputError where there can be none.
+// Throws InputError where there can be none, or where check_relays() does.
 reference::DispatchCase with_relays(reference::DispatchCase made, const DispatchCase& setting,
                                     const CombineCase* combine, const std::vector<int>& dies,
                                     const hw::Topology& topology) {
   if (!setting.relay) return made;
   const int supernodes = topology.supernodes, each = setting.ranks / supernodes;
   const auto refuse = [](const char* why) { throw InputError(fmt::format("--across relay: {}", why)); };
-  if (supernodes == 1) refuse("joins several supernodes; allowed: with --supernodes 2 or more");
-  if (supernodes > int{CM384_RELAY_SUPERNODES})
-    refuse("a rank has relays in at most 31 other supernodes; allowed: --supernodes 2 to 32");
+  check_relays(supernodes, setting.full_mesh);
   for (int rank = 0; rank < setting.ranks; ++rank) {
     if (setting.ranks % supernodes != 0 ||
         topology.supernode_of(dies[static_cast<std::size_t>(rank)]) != rank / each)
       refuse("as many consecutive ranks in each supernode; allowed: --placement linear");
   }
-  if (setting.full_mesh) refuse("flags inside rows are for one supernode; allowed: --variant status");
   if (made.placement.shared != 0) refuse("shared experts have no ranks; allowed: --shared-copies 0");
   if (combine != nullptr && combine->completion != "flag")
     refuse("sums tell by a flag; allowed: --completion flag");

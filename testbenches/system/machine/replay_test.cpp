@@ -292,6 +292,8 @@ TEST(Replay, AHostThatDoesNotFitTheMachineIsRefused) {
   EXPECT_THAT(refusal(record), ::testing::HasSubstr("die2 knows no kernel 0"));
   record.words = {0, 0, 11, 0, 0, 0, 0, 0, 0, 0};
   EXPECT_THAT(refusal(record), ::testing::HasSubstr("ended with status 1"));
+  record.words = {4, 0, 11, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("an entry that no later call unfolds"));
   record.words = {5, 3};
   EXPECT_THAT(refusal(record), ::testing::HasSubstr("unfolds 3 entries; allowed: 0"));
 }
