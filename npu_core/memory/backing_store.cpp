@@ -40,15 +40,31 @@ const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
   return index == 0 ? nullptr : &pages_[index - 1];
 }
 
-std::uint32_t& BackingStore::index_of(std::uint64_t offset) {
-  constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafGroups} * kGroupPages * kPageBytes;
+BackingStore::Group& BackingStore::payload_group() {
+  static Group group = [] {
+    Group made;
+    made.fill(kPayloadPage);
+    return made;
+  }();
+  return group;
+}
+
+BackingStore::GroupPointer& BackingStore::group_of(std::uint64_t offset) {
+  constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafGroups} * kGroupBytes;
   if (directory_.empty()) directory_.resize((capacity_ + leaf_bytes - 1) / leaf_bytes);
-  const std::uint64_t page = offset / kPageBytes;
-  auto& leaf = directory_[page / (kGroupPages * kLeafGroups)];
+  auto& leaf = directory_[offset / leaf_bytes];
   if (!leaf) leaf = std::make_unique<Leaf>();
-  auto& group = (*leaf)[page / kGroupPages % kLeafGroups];
-  if (!group) group = std::make_unique<Group>();
-  return (*group)[page % kGroupPages];
+  return (*leaf)[offset / kGroupBytes % kLeafGroups];
+}
+
+std::uint32_t& BackingStore::index_of(std::uint64_t offset) {
+  GroupPointer& group = group_of(offset);
+  if (!group) {
+    group.reset(new Group());
+  } else if (group.get() == &payload_group()) {
+    group.reset(new Group(payload_group()));
+  }
+  return (*group)[offset / kPageBytes % kGroupPages];
 }
 
 BackingStore::Page& BackingStore::page_at(std::uint32_t& index) {
@@ -157,8 +173,10 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   const std::uint32_t touched = bits(begin / kBlock, (begin + bytes + kBlock - 1) / kBlock);
   const std::uint32_t whole_first = (begin + kBlock - 1) / kBlock;
   const std::uint32_t whole_last = std::max((begin + bytes) / kBlock, whole_first);
+  const bool whole_blocks_stay = (bits(whole_first, whole_last) & ~payload_blocks) == 0;
+  if (whole_blocks_stay && group_of(offset).get() == &payload_group()) return;
   std::uint32_t& index = index_of(offset);
-  if (index == kPayloadPage && (bits(whole_first, whole_last) & ~payload_blocks) == 0) return;
+  if (whole_blocks_stay && index == kPayloadPage) return;
   Page& page = page_at(index);
   std::uint32_t tags = page.tags[line];
   tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
@@ -259,6 +277,13 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
   while (bytes != 0) {
     const auto begin = static_cast<std::uint32_t>(offset % kLineBytes);
     const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
+    if (GroupPointer& group = group_of(offset);
+        group.get() == &payload_group() || (!group && offset % kGroupBytes == 0 && bytes >= kGroupBytes)) {
+      group.reset(&payload_group());
+      const std::uint64_t rest = std::min(bytes, kGroupBytes - offset % kGroupBytes);
+      offset += rest, bytes -= rest;
+      continue;
+    }
     std::uint32_t& index = index_of(offset);
     if (index == 0 && offset % kPageBytes == 0 && bytes >= kPageBytes) index = kPayloadPage;
     if (index == kPayloadPage) {
@@ -306,12 +331,17 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
   for (const std::uint64_t end = offset + bytes; offset < end;) {
     if (find(offset) == nullptr) {
       // On to the next page that may be there.
-      constexpr std::uint64_t group_bytes = std::uint64_t{kGroupPages} * kPageBytes;
-      const std::uint64_t leaf = offset / (kLeafGroups * group_bytes);
-      const std::uint64_t bare = leaf >= directory_.size() || !directory_[leaf] ? kLeafGroups * group_bytes
-                                 : (*directory_[leaf])[offset / group_bytes % kLeafGroups] ? kPageBytes
-                                                                                           : group_bytes;
+      const std::uint64_t leaf = offset / (kLeafGroups * kGroupBytes);
+      const std::uint64_t bare = leaf >= directory_.size() || !directory_[leaf] ? kLeafGroups * kGroupBytes
+                                 : (*directory_[leaf])[offset / kGroupBytes % kLeafGroups] ? kPageBytes
+                                                                                           : kGroupBytes;
       offset = (offset / bare + 1) * bare;
+      continue;
+    }
+    if (GroupPointer& group = group_of(offset);
+        group.get() == &payload_group() && offset % kGroupBytes == 0 && end - offset >= kGroupBytes) {
+      group.reset();
+      offset += kGroupBytes;
       continue;
     }
     if (std::uint32_t& index = index_of(offset);
@@ -358,7 +388,7 @@ std::uint64_t BackingStore::footprint() const {
   for (const auto& leaf : directory_) {
     if (!leaf) continue;
     bytes += sizeof(Leaf);
-    for (const auto& group : *leaf) bytes += group ? sizeof(Group) : 0;
+    for (const auto& group : *leaf) bytes += group && group.get() != &payload_group() ? sizeof(Group) : 0;
   }
   return bytes;
 }

@@ -81,6 +81,7 @@ class BackingStore {
   static constexpr std::uint32_t kBlocksPerLine = kLineBytes / sim::kBlockBytes;
   // Pages that a group covers, 256 KiB, and groups that a leaf of the directory covers, 16 MiB.
   static constexpr std::uint32_t kGroupPages = 64, kLeafGroups = 64;
+  static constexpr std::uint64_t kGroupBytes = std::uint64_t{kGroupPages} * kPageBytes;
   static constexpr std::uint32_t kPairBytes = 2 * sim::kBlockBytes;
 
   // Places of one size, zero when they are handed out first; named by 1 + index.
@@ -126,11 +127,24 @@ class BackingStore {
   static constexpr std::uint32_t kPayloadPage = UINT32_MAX;
   static const Page kPayload, kPlain;
 
+  using Group = std::array<std::uint32_t, kGroupPages>;  // 1 + index in pages_, 0 untouched
+  // All groups of payload alone are one, which nobody writes: weights and caches are most of what a die has.
+  struct FreeGroup {
+    void operator()(Group* group) const {
+      if (group != &payload_group()) delete group;
+    }
+  };
+  using GroupPointer = std::unique_ptr<Group, FreeGroup>;
+  using Leaf = std::array<GroupPointer, kLeafGroups>;
+
   const Page* find(std::uint64_t offset) const;
   void take_back(std::uint64_t offset);
   // After a line of the page became payload: its place is free for another page where all of it is.
   void release_if_payload(std::uint32_t& index);
-  // The page's index in its group, which is made.
+  static Group& payload_group();
+  // Of a page; may be empty, or that of payload.
+  GroupPointer& group_of(std::uint64_t offset);
+  // The page's index in its group, which is made, and its own.
   std::uint32_t& index_of(std::uint64_t offset);
   Page& page_at(std::uint32_t& index);
   Page& touch(std::uint64_t offset) { return page_at(index_of(offset)); }
@@ -142,8 +156,6 @@ class BackingStore {
                      std::uint32_t payload_blocks);
 
   std::uint64_t capacity_;
-  using Group = std::array<std::uint32_t, kGroupPages>;  // 1 + index in pages_, 0 untouched
-  using Leaf = std::array<std::unique_ptr<Group>, kLeafGroups>;
   std::vector<std::unique_ptr<Leaf>> directory_;
   std::vector<Page> pages_;
   std::vector<std::uint32_t> free_pages_;  // indices

@@ -21,7 +21,7 @@ HazardChecker::HazardChecker(const HazardSpace& space, bool orders_scalar, Hazar
     : space_(space),
       pipes_(static_cast<int>(space.pipes.size())),
       flags_(space.pipes.size() * space.pipes.size() * 8),
-      blocks_(space.bytes / space.grain),
+      blocks_((space.bytes / space.grain + kTogether - 1) / kTogether),
       orders_scalar_(orders_scalar),
       listener_(listener) {}
 
@@ -81,7 +81,7 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
   const VectorClock& known = clock_[pipe];
   const std::uint32_t last = (offset + bytes - 1) / space_.grain;
   for (std::uint32_t b = offset / space_.grain; b <= last; ++b) {
-    Block& block = blocks_[b];
+    Block& block = this->block(b);
     if (block.launch != launch_) block = {.launch = launch_, .write = {}, .reads = {}};
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
       report(pipe, write, pc, block.writer, true, block.write, b);

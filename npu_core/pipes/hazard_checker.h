@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -101,6 +102,15 @@ class HazardChecker {
     std::array<Touch, kMostPipes> reads;
   };
 
+  // Blocks come into being together, with the first access to one of them: a core touches a part of its
+  // buffers, and a die has dozens of cores.
+  static constexpr std::uint32_t kTogether = 16;
+  Block& block(std::uint32_t number) {
+    std::unique_ptr<Block[]>& blocks = blocks_[number / kTogether];
+    if (!blocks) blocks = std::make_unique<Block[]>(kTogether);
+    return blocks[number % kTogether];
+  }
+
   void join(int pipe, const VectorClock& other);
   std::uint32_t first_buffer_blocks() const {
     return (space_.buffers.size() == 1 ? space_.bytes : space_.buffers[1].begin) / space_.grain;
@@ -121,7 +131,7 @@ class HazardChecker {
   };
   std::array<std::deque<Pushed>, kMostPipes> queue_;
   std::vector<std::vector<VectorClock>> flags_;  // sets of each, the oldest first: some few
-  std::vector<Block> blocks_;
+  std::vector<std::unique_ptr<Block[]>> blocks_;
   std::uint32_t launch_ = 0;
   bool orders_scalar_;
   HazardListener* listener_;

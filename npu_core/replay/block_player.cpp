@@ -23,6 +23,7 @@ struct BlockPlayer::Play {
   std::vector<Lane> lanes;           // by block and engine
   std::vector<std::uint32_t> resolved;
   std::size_t left = 0;  // steps that have not happened
+  Time end;              // of the last block
 
   const Recording& recording() const { return *what->recording; }
 };
@@ -46,6 +47,8 @@ BlockPlayer::BlockPlayer(Die& die, std::uint32_t unit) : die_(die), unit_(unit) 
 BlockPlayer::~BlockPlayer() = default;
 
 void BlockPlayer::start_block(const BlockStart& block) {
+  const Pacing& pacing = block.played->pacing;
+  if (pacing.role == Pacing::Role::follows) return follow(block);
   die_.memory().look_ahead(kAhead);
   auto& play = plays_[block.launch];
   if (!play) {
@@ -58,6 +61,8 @@ void BlockPlayer::start_block(const BlockStart& block) {
     play->ready.resize(r.steps.size());
     play->waits = r.waits;
     play->left = r.steps.size();
+    if (pacing.role == Pacing::Role::sets)
+      pacing.board->began(pacing.launch, die_.number(), die_.now(), {pacing.kind, r.alone});
   }
   const Recording& r = play->recording();
   play->cores[block.index] = block.core;
@@ -72,7 +77,44 @@ void BlockPlayer::start_block(const BlockStart& block) {
   happened(*play, r.begin_of[block.index], DependencyKind::completion, die_.now());
   --play->left;
   settle(*play);
-  if (play->left == 0) plays_.erase(block.launch);
+  if (play->left == 0) finish(block.launch);
+}
+
+void BlockPlayer::follow(const BlockStart& block) {
+  const PlayedLaunch& played = *block.played;
+  auto [at, first] = following_.try_emplace(block.launch);
+  Following& launch = at->second;
+  if (first) {
+    launch.left = played.recording->blocks;
+    const Pacing& pacing = played.pacing;
+    pacing.board->follow(pacing.launch, die_.number(), die_.now(), {pacing.kind, played.recording->alone},
+                         block.launch, *this);
+  }
+  launch.cores.push_back(block.core);
+  if (launch.ended) followed(block.launch);
+}
+
+void BlockPlayer::ends_at(std::uint32_t launch, Time at) {
+  die_.queue().push(at, unit_, kFollowed, launch);
+}
+
+// Blocks that have begun end now.
+void BlockPlayer::followed(std::uint32_t number) {
+  Following& launch = following_.at(number);
+  launch.ended = true;
+  for (const std::uint16_t core : launch.cores) die_.scheduler().block_ended(core, die_.now(), {});
+  launch.left -= launch.cores.size();
+  launch.cores.clear();
+  if (launch.left == 0) following_.erase(number);
+}
+
+// All of a launch has happened.
+void BlockPlayer::finish(std::uint32_t launch) {
+  const auto found = plays_.find(launch);
+  const Pacing& pacing = found->second->what->pacing;
+  if (pacing.role == Pacing::Role::sets)
+    pacing.board->ended(pacing.launch, die_.number(), found->second->end);
+  plays_.erase(found);
 }
 
 // A step got so far: those that waited for it may begin.
@@ -102,6 +144,7 @@ void BlockPlayer::resolved(Play& play, std::uint32_t number) {
       return;
     case Recording::Step::Kind::end:
       die_.scheduler().block_ended(play.cores[step.block], ready, {});
+      play.end = std::max(play.end, ready);
       finished(play, number, ready, ready);
       return;
     case Recording::Step::Kind::join:
@@ -132,6 +175,10 @@ void BlockPlayer::arm(Play& play, std::size_t index, Time at) {
 }
 
 void BlockPlayer::handle(const sim::Event& event) {
+  if (event.what == kFollowed) {
+    die_.progressed();
+    return followed(static_cast<std::uint32_t>(event.argument));
+  }
   const auto found = plays_.find(static_cast<std::uint32_t>(event.argument >> 32));
   if (found == plays_.end()) return;
   Play& play = *found->second;
@@ -142,7 +189,7 @@ void BlockPlayer::handle(const sim::Event& event) {
     run(play, event.argument & kLow);
   }
   settle(play);
-  if (play.left == 0) plays_.erase(found);
+  if (play.left == 0) finish(found->first);
 }
 
 std::uint64_t BlockPlayer::offset_of(const Play& play, const Recording::Step& step) const {

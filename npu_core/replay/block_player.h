@@ -17,13 +17,14 @@
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_instruction.h"
 #include "npu_core/pipes/request_window.h"
+#include "npu_core/replay/pace.h"
 #include "npu_core/replay/recording.h"
 
 namespace cm384::npu {
 
 class Die;
 
-class BlockPlayer {
+class BlockPlayer final : public PaceFollower {
  public:
   // `unit`: of its events in the die's queue.
   BlockPlayer(Die& die, std::uint32_t unit);
@@ -31,10 +32,12 @@ class BlockPlayer {
 
   // A block of a launch that has a recording begins, at the event time.
   void start_block(const BlockStart& block);
+  // While the die does not run.
+  void ends_at(std::uint32_t launch, Time at) override;
   void handle(const sim::Event& event);
 
  private:
-  enum What : std::uint32_t { kLane, kFill };
+  enum What : std::uint32_t { kLane, kFill, kFollowed };
 
   // An engine of a core.
   struct Lane {
@@ -51,7 +54,16 @@ class BlockPlayer {
     std::int64_t issued_ps = 0;  // the last request left
   };
   struct Play;
+  // A launch whose blocks last as long as those of another die.
+  struct Following {
+    std::vector<std::uint16_t> cores;  // of blocks that have begun
+    std::size_t left = 0;              // blocks that have not ended
+    bool ended = false;
+  };
 
+  void follow(const BlockStart& block);
+  void followed(std::uint32_t launch);
+  void finish(std::uint32_t launch);
   void happened(Play& play, std::uint32_t step, DependencyKind kind, Time at);
   void settle(Play& play);
   void resolved(Play& play, std::uint32_t step);
@@ -67,6 +79,7 @@ class BlockPlayer {
   std::uint32_t unit_;
   MteTiming timing_[2][kEngines];                         // of vector and cube cores
   std::map<std::uint32_t, std::unique_ptr<Play>> plays_;  // by launch
+  std::map<std::uint32_t, Following> following_;          // by launch
 };
 
 }  // namespace cm384::npu

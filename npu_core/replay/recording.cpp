@@ -12,11 +12,15 @@ Recording Recording::of(std::size_t blocks, std::vector<Step> steps, std::vector
   made.steps = std::move(steps);
   made.begin_of.resize(blocks);
   std::vector<std::vector<std::uint32_t>> lanes(blocks * kEngines);
+  Time first = Time::never(), last;
   for (std::uint32_t n = 0; n < made.steps.size(); ++n) {
     const Step& step = made.steps[n];
     if (step.kind == Step::Kind::begin) made.begin_of[step.block] = n;
+    if (step.kind == Step::Kind::begin) first = std::min(first, step.recorded);
+    if (step.kind == Step::Kind::end) last = std::max(last, step.recorded);
     if (step.kind == Step::Kind::transfer) lanes[step.block * kEngines + step.engine].push_back(n);
   }
+  if (first < last) made.alone = last - first;
   made.waits.resize(made.steps.size());
   std::vector<bool> follows_begin(made.steps.size());
   for (const Wait& w : waits) {

@@ -46,6 +46,7 @@ struct Recording {
   };
 
   std::size_t blocks = 0;  // cores of the launch
+  Time alone;              // from the first begin of a block to the last end, when it was recorded
   std::vector<Step> steps;
   std::vector<std::uint32_t> waits;  // by step: edges that lead there
   // By step, and one more: where its edges begin in `edges`.
@@ -68,10 +69,22 @@ struct Recording {
   static Recording idle(std::size_t blocks, Time length);
 };
 
+class PaceBoard;
+
+// A launch's place among those of other dies with like work.
+struct Pacing {
+  enum class Role : std::uint8_t { none, sets, follows };
+  Role role = Role::none;
+  PaceBoard* board = nullptr;  // outlives the run
+  std::size_t launch = 0;      // number there
+  int kind = 0;                // of the work
+};
+
 // A launch that is played: from which recording, and where the operator's memory lies here.
 struct PlayedLaunch {
   std::shared_ptr<const Recording> recording;
   std::vector<std::uint64_t> regions;  // offsets in the die's memory
+  Pacing pacing;
 };
 
 }  // namespace cm384::npu

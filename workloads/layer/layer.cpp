@@ -92,6 +92,8 @@ int default_shared_copies(int ranks) {
 namespace {
 
 constexpr std::array kMicrobatches{1, 2};
+// Ranks up to which all replay, and how many of more do.
+constexpr int kReplayAll = 64, kReplayed = 16;
 
 // How the cores of a die may be shared, from even to three quarters for attention.
 std::vector<std::string> splits_of(const std::string& split, int aic) {
@@ -163,6 +165,7 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.cores = 2 * exchange;
   setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
                                        : std::min(options.detail, options.ranks);
+  setting.replay = options.replay > 0 || options.ranks <= kReplayAll ? options.replay : kReplayed;
   draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests * sharing, options.kv_sets,
                context.seed);
   return setting;
@@ -551,6 +554,11 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   row.set("rows_mean", reading.rows_mean).set("rows_max", reading.rows_max);
   if (options.renew > 0) row.set("new_copies", reading.new_copies);
   row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
+  if (reading.followers > 0) {
+    row.set("followers", reading.followers)
+        .set("follow_late_us", reading.late_us.mean)
+        .set("follow_late_max_us", reading.late_us.most);
+  }
   row.set("kernels_rank", reading.kernels_rank).set("kernels", rows_of(reading.kernels));
   if (setting.two_kinds())
     row.set("experts_rank", reading.experts_rank).set("experts_kernels", rows_of(reading.experts_kernels));
@@ -572,9 +580,12 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   const std::string rows = options.dense() ? ""
                                            : fmt::format(" {:.0f} rows per rank, at most {:.0f};",
                                                          reading.rows_mean, reading.rows_max);
-  result.notes.push_back(fmt::format(
-      "{} tokens per microbatch and die{};{} {} of {} dies in detail, the others replay {} recordings",
-      setting.moe.batch, sharing, rows, setting.detail, options.ranks, reading.recordings));
+  result.notes.push_back(
+      fmt::format("{} tokens per microbatch and die{};{} {} of {} dies in detail, {} replay {} recordings{}",
+                  setting.moe.batch, sharing, rows, setting.detail, options.ranks,
+                  reading.followers > 0 ? std::to_string(options.ranks - setting.detail - reading.followers)
+                                        : "the others",
+                  reading.recordings, reading.followers > 0 ? ", the others last as long as these" : ""));
   return result;
 }
 
@@ -621,6 +632,12 @@ constexpr std::array kLayerFields{
           "with --renew: most experts that a rank loads at a renewal, mean over layers"},
     Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"}.as_condition(),
     Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"}.as_condition(),
+    Field{"followers", FieldType::integer,
+          "dies whose attention and experts last as long as those of another die (--replay-dies), if any"}
+        .as_condition(),
+    Field{"follow_late_us", FieldType::number,
+          "by how much these ended too late, as those that they follow were behind; mean over kernels"},
+    Field{"follow_late_max_us", FieldType::number, "largest"},
     Field{"streams", FieldType::list, "of a die", false, kStreamFields},
     Field{"kernels_rank", FieldType::integer, "whose kernels are listed: the first in detail"},
     Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},

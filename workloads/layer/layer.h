@@ -27,7 +27,7 @@ struct LayerOptions : LayerShape {
   std::string microbatches = "2";
   std::string split = "2:1";
   int layers = 3;
-  int detail = 0;
+  int detail = 0, replay = 0;
   std::string routing = "uniform";
   int shared_copies = -1;
   int redundant = -1;
@@ -81,6 +81,10 @@ struct LayerOptions : LayerShape {
     visit("detail-dies", self.detail, Range{0, kMostRanks},
           "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
           "else one");
+    visit("replay-dies", self.replay, Range{0, kMostRanks},
+          "dies whose attention and experts are replayed, those of the others last as long as one of these "
+          "took; "
+          "0: up to 64 ranks all, else 16");
     visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE", check_routing},
           "which experts tokens choose, drawn anew for each layer");
     visit("experts", self.experts, Range{0, 1024, 32},

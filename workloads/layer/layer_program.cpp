@@ -72,6 +72,7 @@ LayerStep attention_step(const std::shared_ptr<const LayerSetting>& setting, std
     return attention_stages(made, seed);
   };
   step.size = [=](const LayerSpot& at) { return fmt::format("{} {}", lengths(at.rank), microbatch(at)); };
+  step.kind = [=](const LayerSpot& at) { return static_cast<int>(lengths(at.rank)); };
   return step;
 }
 
@@ -192,6 +193,7 @@ class MoeParts {
       network.stand_between(dispatches_[at.part].arguments(rank), combines_[at.part].arguments(rank));
     return made.take();
   }
+  int experts_of(const LayerSpot& at) const { return layers_[at.part].placement.own_experts[at.rank]; }
   std::string experts_size(const LayerSpot& at) const {
     const auto [experts, rows] = expert_key(at);
     return fmt::format("{} {}", experts, rows);
@@ -246,11 +248,14 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe, bool t
   LayerStep gate{{"norm", "gate_product", "gate"}, 1}, dispatch{{"dispatch"}, 1}, experts{{"experts"}, 1},
       combine{{"combine"}, 1};
   gate.make = [moe](const LayerSpot& at) { return moe->gate(at); };
+  gate.size = [](const LayerSpot&) { return std::string("gate"); };
+  gate.is_short = true;
   dispatch.exchange = [moe](std::size_t part, const ExchangeSite& site) {
     return moe->place_dispatch(part, site);
   };
   experts.make = [moe](const LayerSpot& at) { return moe->experts(at); };
   experts.size = [moe](const LayerSpot& at) { return moe->experts_size(at); };
+  experts.kind = [moe](const LayerSpot& at) { return moe->experts_of(at); };
   combine.exchange = [moe](std::size_t part, const ExchangeSite&) { return moe->place_combine(part); };
   if (two_kinds) {
     gate.half = dispatch.half = 0;
@@ -276,6 +281,8 @@ std::vector<LayerStep> dense_steps(const LayerSetting& asked, std::uint32_t toke
     if (!bf16) made.rows(reference::RowOperation::quantise, tokens, hidden);
     return made.take();
   };
+  rows.size = sums.size = [](const LayerSpot&) { return std::string("rows"); };
+  rows.is_short = sums.is_short = true;
   network.make = [=](const LayerSpot&) {
     InTurn made;
     made.add<operators::Ffn>(

@@ -47,6 +47,11 @@ struct LayerStep {
   // Ranks that are not in detail replay what one of this size did, on groups of cores alone. Empty: firmware
   // on all ranks.
   std::function<std::string(LayerSpot)> size{};
+  // What of one kind takes from others and gives to them as any other of it; empty: all alike.
+  std::function<int(LayerSpot)> kind{};
+  // So short that all ranks run its firmware; only where ranks follow others it is replayed as well, so that
+  // theirs takes as long as one beside other work does.
+  bool is_short = false;
   // Of an exchange: places it for a part, and gives the launch of each rank.
   std::function<std::vector<ExchangeLaunch>(std::size_t part, const ExchangeSite&)> exchange{};
 };

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "npu_core/replay/pace.h"
 #include "system/host/device_memory.h"
 #include "system/host/placement.h"
 #include "workloads/frame/session.h"
@@ -37,6 +38,7 @@ struct LayerPlan {
   LayerProgram program;
   std::vector<PlannedStage> stages;  // in the order of a microbatch
   std::set<int> detail;
+  std::set<int> setters;  // of the ranks that replay: those whose launches the others follow
   std::map<std::pair<std::size_t, std::string>, host::Recordings> recordings;  // by step and size
 
   LayerPlan(const StudyContext& of, const LayerSetting& what)
@@ -64,8 +66,11 @@ struct LayerPlan {
   }
   const LayerStep& step_of(const PlannedStage& stage) const { return program.steps[stage.step]; }
   const std::string& name_of(const PlannedStage& stage) const { return step_of(stage).names[stage.number]; }
+  bool is_replayed(const LayerStep& step) const {
+    return step.size && (!step.is_short || setting.replay > 0);
+  }
   bool replays(const LayerStep& step, std::size_t rank) const {
-    return step.size && has(rank, step) && !detail.contains(static_cast<int>(rank));
+    return is_replayed(step) && has(rank, step) && !detail.contains(static_cast<int>(rank));
   }
   std::size_t parts() const {
     return static_cast<std::size_t>(setting.layers) * static_cast<std::size_t>(setting.microbatches);
@@ -85,6 +90,45 @@ struct LayerPlan {
   const host::Recordings& recording_of(std::size_t step, const LayerSpot& at) const {
     return recordings.at({step, program.steps[step].size(at)});
   }
+  // Chooses who sets the pace: evenly among the ranks of a kind that replay, in the order of their work, and
+  // whoever has a kernel of another kind, or one that takes a tenth longer or shorter, than any of these.
+  void choose_setters() {
+    for (const RankKind& kind : kinds()) {
+      std::vector<std::pair<Time, int>> ranks;
+      for (std::size_t rank = kind.first; rank < kind.end; ++rank) {
+        Time work;
+        each_alone(rank, [&](const PacedStep&, Time alone) { work += alone; });
+        if (!detail.contains(static_cast<int>(rank))) ranks.emplace_back(work, static_cast<int>(rank));
+      }
+      std::ranges::sort(ranks);
+      const auto all = static_cast<int>(ranks.size());
+      const int count = setting.replay == 0 ? all : std::min(setting.replay, all);
+      std::map<PacedStep, std::set<Time>> paces;  // alone
+      const auto choose = [&](int rank) {
+        setters.insert(rank);
+        each_alone(static_cast<std::size_t>(rank),
+                   [&](const PacedStep& step, Time alone) { paces[step].insert(alone); });
+      };
+      for (int n = 0; n < count; ++n)
+        choose(ranks[static_cast<std::size_t>(detail_rank(n, count, all))].second);
+      for (const auto& [work, rank] : ranks) {
+        bool unlike = false;
+        each_alone(static_cast<std::size_t>(rank), [&](const PacedStep& step, Time alone) {
+          const Time tenth{alone.ps / 10};
+          const auto near = paces[step].lower_bound(alone - tenth);
+          unlike = unlike || near == paces[step].end() || *near > alone + tenth;
+        });
+        if (unlike) choose(rank);
+      }
+    }
+  }
+  int kind_of(std::size_t step, const LayerSpot& at) const {
+    const LayerStep& of = program.steps[step];
+    return of.kind ? of.kind(at) : 0;
+  }
+  bool follows(std::size_t rank) const {
+    return !detail.contains(static_cast<int>(rank)) && !setters.contains(static_cast<int>(rank));
+  }
   int recorded() const {
     std::size_t count = 0;
     for (const auto& [key, of] : recordings) count += of.size();
@@ -92,6 +136,19 @@ struct LayerPlan {
   }
 
  private:
+  using PacedStep = std::pair<std::size_t, int>;  // which step, and the kind of its work
+  // Calls visit(PacedStep, how long it takes by itself) for what a rank replays, part by part.
+  template <class Visit>
+  void each_alone(std::size_t rank, Visit&& visit) const {
+    for (std::size_t part = 0; part < parts(); ++part) {
+      for (std::size_t step = 0; step < program.steps.size(); ++step) {
+        if (!replays(program.steps[step], rank)) continue;
+        Time sum;
+        for (const auto& recording : recording_of(step, {part, rank})) sum += recording->alone;
+        visit(PacedStep{step, kind_of(step, {part, rank})}, sum);
+      }
+    }
+  }
   bool record(std::size_t number, const LayerSpot& at) {
     const LayerStep& step = program.steps[number];
     const auto [played, fresh] = recordings.try_emplace({number, step.size(at)});
@@ -123,7 +180,10 @@ class LayerRun {
         setting_(plan.setting),
         dies_(host::place_ranks(setting_.moe.placement, setting_.moe.ranks, plan.context.machine.topology,
                                 plan.context.seed)),
-        session_(plan.context, session_options()) {
+        session_(plan.context, session_options()),
+        board_(session_.machine().workers()) {
+    session_.machine().probes().between_windows.attach(
+        &board_, [](void* self, Time reached) { static_cast<npu::PaceBoard*>(self)->settle(reached); });
     for (std::size_t part = 0; part < plan.parts(); ++part) place_exchanges(part);
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       for (std::size_t rank = 0; rank < dies_.size(); ++rank) place({part, rank});
@@ -187,9 +247,22 @@ class LayerRun {
       }
       if (!plan_.replays(step, at.rank)) continue;
       const host::Recordings& recordings = plan_.recording_of(n, at);
-      for (std::size_t k = 0; k < recordings.size(); ++k)
-        placed.stages.run[k]->run_at(operators::Grade::replay, recordings[k]);
+      for (std::size_t k = 0; k < recordings.size(); ++k) {
+        placed.stages.run[k]->run_at(operators::Grade::replay, recordings[k],
+                                     pacing_of({n, k}, at, recordings[k]->alone));
+      }
     }
+  }
+
+  // Of a kernel on a rank that replays.
+  npu::Pacing pacing_of(const PlannedStage& stage, const LayerSpot& at, Time alone) {
+    if (plan_.setters.size() + plan_.detail.size() >= dies_.size()) return {};
+    const auto [launch, first] = paced_.try_emplace({at.part, stage.step, stage.number});
+    if (first) launch->second = board_.add();
+    const int kind = plan_.kind_of(stage.step, at);
+    if (plan_.follows(at.rank)) return {npu::Pacing::Role::follows, &board_, launch->second, kind};
+    board_.add_setter(launch->second, {kind, alone});
+    return {npu::Pacing::Role::sets, &board_, launch->second, kind};
   }
 
   host::LaunchHandle launch(host::Stream stream, const ExchangeLaunch& what, const CoreShare& cores) {
@@ -271,6 +344,8 @@ class LayerRun {
   const LayerSetting& setting_;
   std::vector<int> dies_;
   Session session_;
+  npu::PaceBoard board_;
+  std::map<std::array<std::size_t, 3>, std::size_t> paced_;  // by part, step and kernel: number on the board
   std::map<std::string, std::shared_ptr<npu::Program>> programs_;
   std::deque<operators::RankMemory> memories_;  // of exchanges
   std::deque<PlacedPart> parts_;                // by layer and microbatch; operators refer to them
@@ -310,8 +385,8 @@ void LayerRun::read(const RankKind& kind, LayerReading& reading, std::vector<dou
   for (std::size_t n = 0; n < stages.size(); ++n) {
     const LayerStep& step = plan_.step_of(stages[n]);
     const bool some_replay = setting_.detail < static_cast<int>(kind.end - kind.first);
-    reading.stages.push_back({plan_.name_of(stages[n]), kind.ranks, step.half, step.size && some_replay,
-                              summarise(std::move(tasks[n]))});
+    reading.stages.push_back({plan_.name_of(stages[n]), kind.ranks, step.half,
+                              plan_.is_replayed(step) && some_replay, summarise(std::move(tasks[n]))});
   }
   for (std::size_t half = 0; half < 2; ++half) {
     if (!halves[half].empty()) reading.half_us[half] = summarise(std::move(halves[half]));
@@ -335,6 +410,10 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
       rows / static_cast<double>(microbatches() * static_cast<std::size_t>(setting_.moe.holders()));
   reading.new_copies = plan_.program.new_copies;
   reading.recordings = plan_.recorded();
+  reading.followers = static_cast<int>(dies_.size() - plan_.setters.size() - plan_.detail.size());
+  const npu::PaceBoard::Late& late = board_.late();
+  reading.late_us = {late.launches == 0 ? 0 : late.sum.us() / static_cast<double>(late.launches),
+                     late.most.us()};
   reading.kernels_rank = *plan_.detail.begin();
   const auto detailed_rank = static_cast<std::size_t>(reading.kernels_rank);
   reading.kernels = kernels_of(detailed_rank);
@@ -358,6 +437,7 @@ LayerReading measure_layer(const StudyContext& context, const LayerSetting& sett
                            SimulatorCounts& counts) {
   LayerPlan plan(context, setting);
   if (!plan.record()) return {};
+  plan.choose_setters();
   LayerRun run(plan);
   if (!run.run()) return {};
   return run.read(counts);

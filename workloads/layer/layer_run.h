@@ -42,6 +42,10 @@ struct LayerReading {
   double new_copies = 0;               // most that a rank loads at a renewal, mean over layers
   std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
   int recordings = 0;
+  int followers = 0;  // ranks that follow others
+  struct {
+    double mean = 0, most = 0;
+  } late_us;             // by how much their launches ended too late (npu_core/replay/pace.h)
   int kernels_rank = 0;  // the first in detail
   std::vector<LayerKernel>
       kernels;  // of that rank in all layers, in the order they were given to its streams

@@ -43,6 +43,8 @@ struct LayerSetting {
   std::vector<int> lengths_of;       // by rank: which one it has
   // Ranks whose attention and experts run as firmware, of each kind; on the others they are replayed.
   int detail = 1;
+  // Ranks that replay, of each kind; the others follow them (npu_core/replay/pace.h). 0: all.
+  int replay = 0;
 
   // With moe.expert_ranks the ranks in front have tokens and attention, those behind them experts.
   bool two_kinds() const { return moe.expert_ranks > 0; }

@@ -47,11 +47,13 @@ void KernelOperator::place(const Site& site) {
   lay_out(*site_);
 }
 
-void KernelOperator::run_at(Grade grade, std::shared_ptr<const npu::Recording> recording) {
+void KernelOperator::run_at(Grade grade, std::shared_ptr<const npu::Recording> recording,
+                            npu::Pacing pacing) {
   if (grade == Grade::replay && recording == nullptr)
     throw std::logic_error("an operator at grade replay needs a recording");
   grade_ = grade;
   recording_ = std::move(recording);
+  pacing_ = pacing;
 }
 
 npu::LaunchRequest KernelOperator::request() {
@@ -70,7 +72,7 @@ void KernelOperator::enqueue(host::Stream stream) {
     made.program = site_->load(kernel());
   } else {
     if (!played_) {
-      npu::PlayedLaunch played{recording_, {}};
+      npu::PlayedLaunch played{recording_, {}, pacing_};
       if (grade_ == Grade::formula) {
         const std::size_t blocks = made.cores.size();
         played.recording = std::make_shared<npu::Recording>(

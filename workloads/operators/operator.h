@@ -76,7 +76,9 @@ class KernelOperator : public Operator {
   void enqueue(host::Stream stream) override;
 
   // Before the first enqueue(): how it runs. `recording` is for grade replay alone.
-  void run_at(Grade grade, std::shared_ptr<const npu::Recording> recording = nullptr);
+  // `pacing`: of that grade, what it shares with other dies.
+  void run_at(Grade grade, std::shared_ptr<const npu::Recording> recording = nullptr,
+              npu::Pacing pacing = {});
   // As part of a captured graph: set up while the task before it in its stream runs. Before enqueue().
   void launch_in_graph(bool graph) { graph_ = graph; }
   // Of the last enqueue(), once it has run.
@@ -108,6 +110,7 @@ class KernelOperator : public Operator {
   Grade grade_ = Grade::firmware;
   bool graph_ = false;
   std::shared_ptr<const npu::Recording> recording_;
+  npu::Pacing pacing_;
   std::shared_ptr<const npu::PlayedLaunch> played_;
   host::LaunchHandle launch_;
 };

@@ -87,6 +87,28 @@ TEST(BackingStore, WholePagesOfPayloadCostTheirEntries) {
   EXPECT_EQ(store.footprint(), held) << "payload over payload";
 }
 
+// What is written into a stretch of payload costs the entries of its own 256 KiB, and what is forgotten of it
+// leaves the rest.
+TEST(BackingStore, StretchesOfPayloadShareTheirEntries) {
+  BackingStore store(64_GiB);
+  store.mark_payload(0, std::uint64_t{4} << 30);
+  const std::uint64_t held = store.footprint();
+  EXPECT_LT(held, (std::uint64_t{4} << 30) / 20'000);
+  const Line in{};
+  store.write(1 << 20, in.data(), 512, 0);
+  EXPECT_LT(store.footprint(), held + 64 * 1024);
+  EXPECT_FALSE(store.has_payload(1 << 20, 512));
+  EXPECT_TRUE(store.has_payload((1 << 20) + 512, 512));
+  EXPECT_TRUE(store.has_payload((1 << 20) + (256 << 10), 512));
+  store.forget(2 << 20, (1 << 20) + 512);
+  EXPECT_FALSE(store.has_payload(2 << 20, (1 << 20) + 512));
+  EXPECT_TRUE(store.has_payload((3 << 20) + 512, 1 << 20));
+  store.mark_payload((2 << 20) + 100, 4 << 20);
+  EXPECT_FALSE(store.has_payload(2 << 20, 96));
+  EXPECT_TRUE(store.has_payload((2 << 20) + 100, 1));
+  EXPECT_TRUE(store.has_payload(6 << 20, 32));
+}
+
 // Made payload by pages or line by line: the same afterwards, whatever is written, read and forgotten.
 TEST(BackingStore, PayloadByPagesIsPayloadByLines) {
   constexpr std::uint64_t kBytes = 64 * 1024;
