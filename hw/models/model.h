@@ -87,9 +87,6 @@ struct Model {
   Experts experts() const;
 };
 
-// Layers and what they are made of, without names and sources.
-bool same_work(const Model& one, const Model& other);
-
 // Makes the layers. `file` stands before messages. Throws InputError where facts do not fit together.
 Model build_model(StatedModel stated, const std::string& file);
 
