@@ -95,7 +95,7 @@ class KernelOperator : public Operator {
  protected:
   // Allocates and fills in the memory, all but the block of arguments; puts that.
   virtual void lay_out(const Site& site) = 0;
-  virtual std::uint64_t put_arguments(host::DeviceMemory& memory) const = 0;
+  virtual std::uint64_t write_arguments(host::DeviceMemory& memory) const = 0;
   // Of the site's, those that it uses; after lay_out().
   virtual std::vector<std::uint16_t> cores() const { return site().cores; }
 
@@ -110,6 +110,19 @@ class KernelOperator : public Operator {
   std::shared_ptr<const npu::Recording> recording_;
   std::shared_ptr<const npu::PlayedLaunch> played_;
   host::LaunchHandle launch_;
+};
+
+// An operator whose kernel takes one struct of arguments, which lay_out() fills in.
+template <class Arguments, class Base = KernelOperator>
+class KernelWith : public Base {
+ public:
+  using Base::Base;
+
+ protected:
+  Arguments arguments_{};
+
+ private:
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const final { return memory.put(arguments_); }
 };
 
 // Grade formula: from the first instruction to the last. What takes longest of multiplying at the die's peak,

@@ -50,7 +50,7 @@ class ExpertFfn final : public KernelOperator {
     cm384_combine combine;
   };
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override {
     if (setting_.int4) {
       cm384_ffn_w4a8 made = four_bits_;
       made.network = arguments_.network;
