@@ -102,9 +102,9 @@ class HbmChannel {
   static std::int64_t clearance(const HbmTiming& timing, std::uint8_t one, std::uint8_t other);
   int find_gap(const HbmTiming& timing, const Train& train, std::int64_t ready, std::int64_t span,
                std::int64_t& column) const;
-  void take_gap(const HbmTiming& timing, const Train& train, int index, std::int64_t column,
+  void fill_gap(const HbmTiming& timing, const Train& train, int index, std::int64_t column,
                 std::int64_t span, std::int64_t at);
-  void leave_gap(const Gap& gap, std::int64_t at);
+  void record_gap(const Gap& gap, std::int64_t at);
   std::int64_t place_activate(const HbmTiming& timing, std::int64_t want, std::uint32_t group);
   std::int64_t open_rows(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t column,
                          std::int64_t step, Schedule& result);

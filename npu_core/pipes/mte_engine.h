@@ -24,7 +24,7 @@
 
 namespace cm384::npu {
 
-// What an engine counts, in its owner's statistics.
+// References to the counters of its owner's statistics that an engine updates.
 struct MteCounters {
   std::uint64_t& busy_ps;  // from an instruction's turn to issue to its last request
   std::uint64_t& local_requests;
@@ -113,7 +113,7 @@ class MteEngine {
 
   std::uint32_t remote_outstanding() const { return remote_outstanding_; }
   std::uint64_t oldest_pc();
-  // Forgets everything; events and completions from before carry an older epoch and are to be ignored.
+  // Resets the engine; events and completions from before carry an older epoch and are to be ignored.
   void reset();
   std::uint64_t epoch() const { return epoch_; }
 

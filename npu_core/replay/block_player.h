@@ -29,7 +29,7 @@ class BlockPlayer {
   BlockPlayer(Die& die, std::uint32_t unit);
   ~BlockPlayer();
 
-  // A block of a launch that has a recording begins, at the event time.
+  // Starts a block of a launch that has a recording, at the event time.
   void start_block(const BlockStart& block);
   void handle(const sim::Event& event);
 

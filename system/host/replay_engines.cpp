@@ -64,7 +64,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     machine.accelerator(number).transfer_issued().attach(
         this, [](void* self, sim::TransactionId id) { static_cast<Replay*>(self)->copy_issued(id); });
     if (!by_own_models()) continue;
-    machine.die(number).transactions().stand_in(*this);
+    machine.die(number).transactions().set_block_runner(*this);
     auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
     host->call_done = [this, number](const HostCall& call, Time begin, Time end) {
       call_done(number, call, begin, end);

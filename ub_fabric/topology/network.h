@@ -15,7 +15,7 @@
 
 namespace cm384::ub {
 
-// What is out of order in a sub-plane.
+// The parts of a sub-plane that are out of order.
 struct Outage {
   std::vector<unsigned> chips;
   std::vector<unsigned> cables;     // numbers of Layout::cables
