@@ -74,7 +74,7 @@ struct Plan {
 // What the study of a sweep takes, beside what a run of it needs.
 class Subject : public runs::Subject {
  public:
-  // Of the rows of the study.
+  // The fields of the study's rows.
   virtual std::span<const studies::Field> fields() const = 0;
   // Of the option or machine parameter that an axis may name. Throws InputError with a suggestion.
   virtual Scale scale(const std::string& key) = 0;

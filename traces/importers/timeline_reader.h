@@ -28,7 +28,7 @@ struct TimelineCollective {
   // reduce-scatter or all-to-all has one such count for each rank. None: it is not told how much.
   std::optional<std::int64_t> input, counted;
   std::optional<std::int64_t> sent;  // or what the rank sent to others
-  bool uneven = false;               // its parts are told one by one
+  bool uneven = false;               // its parts are given one by one
   std::vector<std::int64_t> splits;  // how it is split among the ranks of the group, in any unit
 };
 

@@ -1,5 +1,5 @@
-// Who serves: pools of prefill and decode, the plane between them, and the memory service behind. A
-// deployment is data: a TOML file whose values say where they come from, as those of a machine do.
+// A deployment of a service: pools of prefill and decode, the plane between them, and the memory service
+// behind. A deployment is data: a TOML file whose values say where they come from, as those of a machine do.
 #pragma once
 
 #include <map>

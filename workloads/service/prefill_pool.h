@@ -38,8 +38,8 @@ class PrefillPool {
   // Nothing happens where the instance is busy or stopped, or there is nothing to compute: nobody waits, or
   // it is closed, and no prompt was begun.
   void start_batch(std::uint32_t i);
-  // The same without the event of its end: how long it takes, or nothing. `taken` tokens of the budget are of
-  // others; `begins`: prompts too that were not begun.
+  // As above without scheduling its end: returns how long the batch takes, or nothing. `taken` tokens of the
+  // budget are of others; `begins`: prompts too that were not begun.
   std::optional<Time> begin_batch(std::uint32_t i, int taken = 0, bool begins = true);
   // The batch that begin_batch() began ends so much later.
   void extend(std::uint32_t i, Time more);

@@ -39,13 +39,13 @@ class PromptCache {
   std::int32_t peek(const Request& request);
   // Nobody waits for it: blocks are written behind the batch.
   void write(const Request& request);
-  // The same of prompt and answer, once that is complete.
+  // Stores the blocks of prompt and answer, once the answer is complete.
   void write_answer(const Request& request);
   // What requests of before have left here, in their order.
   void warm(const RequestTrace& before);
-  // Of all services that share it.
+  // The pool of all services that share the cache.
   const BlockPool& blocks() const { return blocks_; }
-  // Of this service.
+  // The counts of this service.
   PoolCounts counts() const;
 
  private:
