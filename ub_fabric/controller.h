@@ -113,7 +113,7 @@ class UbController final : public sim::FabricPort {
   static constexpr std::uint32_t kNobody = 0xffffffff;
   Expected prefetch(const sim::Event& event, int stage) const;
 
-  // In its supernode.
+  // Its endpoint within its supernode.
   Endpoint endpoint() const { return self_; }
   const ControllerCounters& counters() const { return counters_; }
   // Requests not yet completed, in queues included.

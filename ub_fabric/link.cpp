@@ -90,7 +90,7 @@ void LinkBank::collect_held_credits() {
   posted_.each([this](std::vector<PostedCredits>& posted) { collect(posted, true); });
 }
 
-// Wakes nobody but where they were held: else nothing is put down while a lane waits.
+// Wakes the owner only where credits were held: else none are posted while a lane waits.
 void LinkBank::collect(std::vector<PostedCredits>& posted, bool foreign) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < posted.size(); ++i) {

@@ -94,7 +94,7 @@ Model build_model(StatedModel stated, const std::string& file);
 // model hubs publish it, or a TOML of ours. Throws InputError: one line.
 Model load_model(const std::string& name_or_path);
 
-// Of those that come with cm384, sorted.
+// Names of the models that come with cm384, sorted.
 std::vector<std::string> model_names();
 
 // A bit more than the largest configuration that is published.

@@ -41,7 +41,7 @@ void check_kernel(const Json& kernel, const std::string& name) {
   }
 }
 
-// Lines of a source, without blanks at their ends, which do not tell them apart.
+// Lines of a source without blanks at their ends: two lines that differ in these alone are equal.
 std::vector<std::string> source_in(const Json& kernel, const std::string& path) {
   std::vector<std::string> lines;
   if (kernel.is_null() || !kernel["sources"].contains(path)) return lines;

@@ -188,7 +188,7 @@ void SlurmRunner::lose(const TaskName& name, const TaskState* state) {
   loss.again += again;
 }
 
-// What was lost in the same way is told in one line.
+// Tasks that were lost in the same way share one line.
 void SlurmRunner::report_lost_tasks() {
   for (const auto& [what, loss] : std::exchange(losses_, {})) {
     std::string line = loss.first;

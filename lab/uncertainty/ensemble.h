@@ -34,7 +34,7 @@ struct Ensemble {
   std::vector<Member> members;              // the machine itself first
 };
 
-// Of the unknowns: keys, own values, plausible values.
+// A hash of the unknowns: keys, own values, plausible values.
 std::string ranges_fingerprint(const hw::Machine& machine);
 
 // Throws InputError: one line with file, member and what no longer fits the machine as it is now.

@@ -108,7 +108,7 @@ class DieCausality {
     std::uint32_t launch = 0, index = 0;
   };
 
-  // Until `until`, a cause with this slack lay this far back.
+  // The dependency on `cause`, whose slack counts back from `until`.
   Dependency dependency(const Cause& cause, std::int64_t slack, Time until) const;
   void add_causes(const Moment& moment, Time until);
   // Adds `before` to what the transaction that starts at `now` waited for; it could have started at `since`.

@@ -26,9 +26,9 @@ struct HbmTiming {
   std::uint32_t train_banks;
   std::uint32_t window;  // trains that a later one may go before
 
-  // From one burst of a train to the next.
+  // Cycles from one burst of a train to the next.
   std::int64_t step(std::uint32_t banks_in_train) const;
-  // From a row's ACT to the next row's.
+  // Cycles from a row's ACT to the next row's.
   std::int64_t row_cycle() const { return rc > ras + rp ? rc : ras + rp; }
   // RD to WR: the data bus changes hands with two idle cycles.
   std::int64_t read_to_write() const { return read_latency + ccd_s + 2 - write_latency; }

@@ -28,7 +28,7 @@ class HbmMemory {
   // Whole bursts moved, writes counted when they enter a write queue.
   std::uint64_t read_bytes() const { return read_bytes_; }
   std::uint64_t written_bytes() const { return written_bytes_; }
-  // Of one channel; zero before the first access.
+  // Counters of one channel; zero before the first access.
   HbmChannelStatistics statistics(std::uint32_t channel) const;
   // Sum over all channels.
   HbmChannelStatistics total() const;

@@ -98,7 +98,7 @@ class CorePipes {
   // For hang reports: one line per pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us,
   // Compute at hello.cpp:42, pc 0x80000124"), empty when nothing waits.
   virtual std::string waiting_for(const PlaceText& place) const = 0;
-  // For the detection of hangs.
+  // For hang detection: what the core waits for.
   virtual Standstill standstill() const = 0;
   // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
   struct Places {

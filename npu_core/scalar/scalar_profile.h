@@ -78,7 +78,7 @@ class ScalarTables {
   const Counts& counts(std::size_t program) const { return counts_[program]; }
   void clear() { std::ranges::fill(counts_, Counts{}); }
 
-  // By pc; and all of it.
+  // The counts by pc; their sum.
   static std::map<std::uint64_t, ScalarCycles> instructions(const Program& program, const Counts& counts,
                                                             Blocks& blocks);
   static ScalarCycles total(const Program& program, const Counts& counts, Blocks& blocks);

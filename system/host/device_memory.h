@@ -62,7 +62,7 @@ class DeviceMemory {
 
   Runtime& runtime() const { return runtime_; }
   int die() const { return die_; }
-  // In the order in which they were allocated.
+  // The regions, in the order in which they were allocated.
   const std::vector<Region>& regions() const { return regions_; }
 
  private:

@@ -246,7 +246,7 @@ void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at
   settle();
 }
 
-// An arrival is told by the thread of the die that it is at, the rest by that of the record's own die.
+// An arrival is handled by the thread of the die that it is at, the rest by that of the record's own die.
 void Replay::happened(std::uint64_t number, Kind kind, Time at) {
   Entry& e = entry(number);
   Past& past = e.past;
@@ -285,7 +285,7 @@ void Replay::settle() {
   }
 }
 
-// Those that belong to another die are told between windows.
+// Records of another die are notified between windows.
 void Replay::notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters) {
   Acting& acting = acting_.mine();
   bool later = false;
@@ -312,7 +312,7 @@ void Replay::release_waiter(std::uint64_t number, const TrafficDependency& on) {
   }
 }
 
-// The die whose thread hears of it first; kNobody: it is told between windows.
+// The die whose thread handles it first; kNobody: it is handled between windows.
 int Replay::die_told(const TrafficDependency& on) const {
   const Entry& e = entries_[on.on - base_];
   if (joins(e.record)) return e.owner;

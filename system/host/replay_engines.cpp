@@ -28,7 +28,7 @@ constexpr std::uint64_t kTurnAlone = 16u << 10;
 
 }  // namespace
 
-// Of all a core tells, a replay needs to know only when a copy has left.
+// Of a core's callbacks a replay needs only the one of a copy that has left.
 struct Replay::CoreObserver final : npu::PipeObserver {
   CoreObserver(Replay& to, int die_number, int core_number, const EnginePipes& pipes_of_engines)
       : replay(to), die(die_number), core(core_number), pipes(pipes_of_engines) {}

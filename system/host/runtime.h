@@ -124,7 +124,7 @@ class Runtime {
   // MachineError with a report of who waits on what when it stops making progress, or naming the first task
   // that ended with an error; false when interrupted.
   bool wait();
-  // Of a finished launch.
+  // The record of a finished launch.
   const npu::LaunchRecord& record(LaunchHandle handle) const {
     return machine_.record(handle.die, handle.number);
   }

@@ -288,7 +288,7 @@ void Supernode::check_for_stuck_cores(Time step) {
 }
 
 bool Supernode::run() {
-  // In slices, so that progress can be told.
+  // In slices, so that progress can be reported.
   constexpr Time kSlice{5'000'000};
   // A die's memory counts in 2^-16 ps, in 64 bits.
   constexpr Time kLongestRun{140'000'000'000'000};

@@ -90,7 +90,7 @@ class WindowModule : public sim::WakeListener {
 
   void wake_at(Time t) final;
   WindowProcess* process() const { return process_; }
-  // All it has.
+  // All queues of the module.
   const std::vector<sim::EventQueue*>& queues() const { return queues_; }
   // Discards what other modules have posted, of a module that runs in another process.
   void drop_posted();

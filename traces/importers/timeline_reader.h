@@ -46,7 +46,7 @@ struct TimelineEvent {
   std::uint32_t lane = 0;     // stream or thread, in the order met
   std::uint64_t number = 0;   // in the file
   bool communicates = false;  // by its name or its arguments
-  // Of few events; none: it is neither.
+  // Set for a collective or a message; null for all other events.
   std::shared_ptr<const TimelineCollective> collective;
   std::shared_ptr<const TimelineSend> message;
 };

@@ -12,7 +12,7 @@
 namespace cm384::studies {
 namespace {
 
-// The first request by any port since it was told to wait for it.
+// The first request by any port since wait() was called.
 class FirstRequest final : public ub::LinkObserver {
  public:
   void sent(ub::Hop, Time start, Time, int) override { sent(start); }

@@ -17,7 +17,7 @@ namespace cm384::studies {
 // What products are of: each format has a peak.
 enum class NumberFormat : std::uint8_t { bf16, fp8, int8 };
 std::string_view name_of(NumberFormat format);
-// Of "bf16", "fp8" or "int8".
+// The format named "bf16", "fp8" or "int8".
 NumberFormat format_of(std::string_view name);
 
 struct UnitOperator {

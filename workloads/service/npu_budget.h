@@ -23,7 +23,7 @@ class NpuBudget {
   // At a look at a pool of a member that wants an instance of so many NPUs. False: there are too few that are
   // free and not due to others.
   bool acquire(std::size_t member, bool prefill, int npus, Time now);
-  // At a look at a pool that wants none.
+  // The pool wants no further instance now.
   void withdraw(std::size_t member, bool prefill) { shares_[member].wants[prefill ? 0 : 1] = 0; }
   void release(std::size_t member, int npus, Time now);
   // It has what is free until a member wants that; the member gets it at a later look.

@@ -29,7 +29,7 @@ class PrefillPool {
   std::uint32_t size() const { return static_cast<std::uint32_t>(instances_.size()); }
   void set_occupancy(Occupancy& occupancy) const;
 
-  // As many wait as may.
+  // Whether as many requests wait as may (prefill.most_waiting).
   bool is_full() const;
   void enqueue(std::uint32_t request) { router_.push(waiting_prompt(request)); }
   // In order of their numbers, ahead of all that wait and are as urgent.

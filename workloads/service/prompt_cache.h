@@ -33,9 +33,9 @@ class PromptCache {
   PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants, int parts = 1,
               SharedBlocks shared = {});
 
-  // Its blocks are the most recently used then.
+  // Reads a prompt's blocks, which become the most recently used.
   CachedPrompt read(const Request& request);
-  // Its tokens that are here; nothing is used by that.
+  // How many tokens of a prompt are cached; does not count as use.
   std::int32_t peek(const Request& request);
   // Nobody waits for it: blocks are written behind the batch.
   void write(const Request& request);

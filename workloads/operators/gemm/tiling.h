@@ -19,7 +19,7 @@ struct CubeRates {
   double fixpipe = 64;  // bytes of results
 };
 CubeRates cube_rates(const hw::Machine& machine, cm384_gemm_type type);
-// Of the machine that an operator is placed on.
+// Rates of the machine that an operator is placed on.
 CubeRates rates_of(const Site& site, cm384_gemm_type type);
 
 struct GemmShape {

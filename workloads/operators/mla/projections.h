@@ -29,7 +29,7 @@ class MlaProlog final : public KernelWith<cm384_mla_prolog> {
   void read(reference::PrologInputs inputs) { inputs_ = std::move(inputs); }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
   const reference::ProjectionCase& projections() const { return case_; }
-  // In payload mode full.
+  // The inputs, in payload mode full.
   const reference::PrologInputs& inputs() const { return *inputs_; }
 
  private:

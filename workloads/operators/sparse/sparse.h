@@ -46,7 +46,7 @@ class Indexer final : public KernelWith<cm384_indexer> {
   const cm384_indexer& arguments() const { return arguments_; }
   const std::vector<std::uint32_t>& page_table() const { return table_; }
   const reference::IndexCase& index() const { return case_; }
-  // In payload mode full.
+  // The inputs, in payload mode full.
   const reference::IndexInputs& inputs() const { return *inputs_; }
   std::vector<float> scores(std::uint32_t row) const;
 
