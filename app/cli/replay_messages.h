@@ -1,4 +1,4 @@
-// `trace replay --messages`: each message of a replay as a line, and what they come to.
+// `trace replay --messages`: each message of a replay as a line, and a summary.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ class Transport {
   // long as `give_up()` is false, then throws PeerLost.
   virtual void exchange(const std::vector<Blob>& out, std::vector<Blob>& in,
                         const std::function<bool()>& give_up) = 0;
-  // False where not all have come to this call in so many seconds.
+  // False where not all processes have called this within so many seconds.
   virtual bool meet(double seconds) = 0;
   // After it nothing else; all peers end with this code where some have not come here.
   virtual void leave() = 0;

@@ -71,7 +71,7 @@ struct Plan {
   std::vector<Setting> settings(const std::vector<Setting>& point) const;
 };
 
-// What the study of a sweep takes, beside what a run of it needs.
+// What a sweep has to know of its study, in addition to how it is run.
 class Subject : public runs::Subject {
  public:
   // The fields of the study's rows.

@@ -67,7 +67,7 @@ class CorePipes {
   // Adds an observer, from the next block on. The core must be idle; the observer must outlive its last
   // block.
   virtual void add_observer(PipeObserver& observer) = 0;
-  // The scalar unit has come to a phase of its kernel.
+  // The scalar unit has reached a phase mark of its kernel.
   virtual void mark_phase(std::uint32_t phase, std::int64_t cycle) const = 0;
 
   // For replay, in place of a program: the engine of `pipe` takes a copy whose first request may leave at

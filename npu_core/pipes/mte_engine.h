@@ -34,7 +34,7 @@ struct MteCounters {
   std::uint64_t& merged;       // writes to memory outside that had to read first
 };
 
-// What one direction of hw::Mte comes to in picoseconds, for all cores of a die.
+// One direction of hw::Mte, converted to picoseconds, for all cores of a die.
 struct MteTiming {
   std::int64_t overhead_ps = 0;
   std::int64_t interval_ps = 0;

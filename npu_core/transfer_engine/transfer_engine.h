@@ -1,7 +1,7 @@
 // An accelerator without cores: memory, a port, a queue of transfers. It replays imported traces, and
 // describes a part of which no more is known than how it moves data.
 //
-// A transfer comes to the queue, start_latency later a free engine takes it. Engines take turns request by
+// A transfer enters the queue; start_latency later a free engine takes it. Engines take turns request by
 // request, as the channels of the Ascend die's SDMA engine, whose data path they share.
 #pragma once
 

@@ -71,7 +71,7 @@ class HostThread final : public supernode::Driver {
   // Called for every call as it is executed, with its begin and the time at which the thread continues; a
   // wait is reported when it is over.
   std::function<void(const HostCall& call, Time begin, Time end)> call_done;
-  // Makes this thread count those that come to `barrier`.
+  // Makes this thread count the threads that reach `barrier`.
   void count(const std::shared_ptr<HostBarrier>& barrier);
   // Number of a new task, for a call that submits.
   std::size_t new_task();
