@@ -103,7 +103,7 @@ struct Machine {
 Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides = {},
                      const std::vector<std::string>& where_used = {});
 
-// The same from TOML text; `name` stands for the file in messages and names the machine.
+// Loads a machine from TOML text; `name` stands for the file in messages and names the machine.
 Machine parse_machine(std::string_view text, const std::string& name,
                       const std::vector<std::string>& overrides = {});
 

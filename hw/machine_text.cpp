@@ -67,6 +67,40 @@ std::string plausible_text(const Plausible& plausible) {
                      plausible.reason);
 }
 
+std::vector<Parameter> in_section(const std::vector<Parameter>& parameters, const std::string& section) {
+  std::vector<Parameter> found;
+  for (const Parameter& parameter : parameters) {
+    if (section_of(parameter.key) == section) found.push_back(parameter);
+  }
+  return found;
+}
+
+// True where another section inside the same one declares the same names with the same sentences.
+bool is_one_of_several(const std::vector<Parameter>& parameters, const std::string& section) {
+  if (section.find('.') == std::string::npos) return false;
+  const std::vector<Parameter> own = in_section(parameters, section);
+  const auto declares_the_same = [&](const std::string& other) {
+    return other != section && section_of(other) == section_of(section) &&
+           std::ranges::equal(own, in_section(parameters, other), [](const Parameter& a, const Parameter& b) {
+             return name_of(a.key) == name_of(b.key) && a.sentence == b.sentence;
+           });
+  };
+  return std::ranges::any_of(sections_of(parameters), declares_the_same);
+}
+
+// One text for the parameters of a row: what holds for all of them, or "head: A; slope: B" without empty
+// ones.
+std::string joined_texts(const std::vector<Parameter>& row, const auto& text_of) {
+  std::vector<std::string> named;
+  bool alike = true;
+  for (const Parameter& parameter : row) {
+    const std::string text = text_of(parameter);
+    alike = alike && text == text_of(row.front());
+    if (!text.empty()) named.push_back(name_of(parameter.key) + ": " + text);
+  }
+  return alike ? text_of(row.front()) : fmt::format("{}", fmt::join(named, "; "));
+}
+
 // Text inside a Markdown table cell.
 std::string cell(std::string_view text) {
   std::string escaped;
@@ -134,30 +168,40 @@ std::string reference_page(const Machine& machine) {
   const std::vector<Parameter> parameters = list_parameters(copy);
   std::string text = fmt::format(
       "# Parameters of a machine\n\n"
-      "Made by `cm384 machine reference`; values are those of the preset `{}`. Where a value comes from:\n"
+      "Made by `cm384 machine reference`; values are those of the preset `{}`. Any parameter is changed by\n"
+      "`--set section.key=value` or in a file that starts with `base = \"{}\"`. Where a value comes from:\n"
       "published (a document states it), derived (arithmetic or scaling, shown), calibrated (fitted to the "
       "figure\n"
       "named) or assumed. What is calibrated or assumed could as well have another value: `plausible` has "
       "the\n"
-      "range and its reason ([uncertainty.md](uncertainty.md)). Any parameter is changed by\n"
-      "`--set section.key=value` or in a file that starts with `base = \"{}\"`.\n",
+      "range and its reason ([uncertainty.md](uncertainty.md)).\n\n"
+      "| key | value | allowed | what | from | source | plausible |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n",
       machine.name, machine.name);
-  std::string part;  // of the machine: a section's first word
+  std::vector<std::vector<Parameter>> rows;
   for (const std::string& section : sections_of(parameters)) {
-    if (const std::string first = section.substr(0, section.find('.')); first != part) {
-      part = first;
-      text += fmt::format(
-          "\n## {}\n\n| key | value | allowed | what | from | source | plausible |\n"
-          "| --- | --- | --- | --- | --- | --- | --- |\n",
-          part);
+    const std::vector<Parameter> of_section = in_section(parameters, section);
+    // Sections that declare the same, such as the timings of vector instructions, have a row each.
+    if (is_one_of_several(parameters, section)) {
+      rows.push_back(of_section);
+    } else {
+      for (const Parameter& parameter : of_section) rows.push_back({parameter});
     }
-    for (const Parameter& parameter : parameters) {
-      if (section_of(parameter.key) != section) continue;
-      const Provenance provenance = provenance_of(machine, parameter.key);
-      text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", parameter.key, value_text(parameter),
-                          cell(range_text(parameter)), cell(parameter.sentence), to_string(provenance.from),
-                          cell(provenance.source), cell(plausible_text(provenance.plausible)));
+  }
+  for (const std::vector<Parameter>& row : rows) {
+    const auto joined = [&](auto&& text_of) { return cell(joined_texts(row, text_of)); };
+    const auto provenance = [&](const Parameter& parameter) { return provenance_of(machine, parameter.key); };
+    std::vector<std::string> keys, values;
+    for (const Parameter& parameter : row) {
+      keys.push_back("`" + parameter.key + "`");
+      values.push_back(value_text(parameter));
     }
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", fmt::join(keys, ", "), fmt::join(values, ", "),
+                    joined(range_text), joined([](const Parameter& p) { return std::string(p.sentence); }),
+                    joined([&](const Parameter& p) { return std::string(to_string(provenance(p).from)); }),
+                    joined([&](const Parameter& p) { return provenance(p).source; }),
+                    joined([&](const Parameter& p) { return plausible_text(provenance(p).plausible); }));
   }
   return text;
 }

@@ -17,7 +17,7 @@ struct Ns3UbSettings {
   bool all_metrics = false;    // out ports of any metric are taken, not those of the lowest alone
   bool faults_enabled = true;  // fault.csv holds
   int lanes = 0;               // of the machine; 0: not stated
-  // VlScheduler is DWRR; what it comes to depends on the priorities of traffic.csv (ns3ub_classes.h).
+  // VlScheduler is DWRR; its classes follow from the priorities of traffic.csv (ns3ub_classes.h).
   std::optional<Ns3UbQuanta> quanta;
   std::vector<std::string> notes;  // what is taken for something else, and what is not taken; for people
 };

@@ -40,10 +40,10 @@ class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
   virtual sim::EventQueue& queue() = 0;
   // An event whose unit is below kFirstForeignUnit.
   virtual void handle(const sim::Event& event) = 0;
-  // What leads out of it; set before the first event.
+  // Sets the port through which it reaches memory of others; before the first event.
   virtual void connect(sim::RemotePort& port) = 0;
 
-  // The host's view of its memory, without time, and how much of it the host may allocate.
+  // Its memory as the host sees it, without simulated time; and the bytes of it that the host may allocate.
   virtual BackingStore& store() = 0;
   virtual std::uint64_t allocatable() const = 0;
 
@@ -51,15 +51,15 @@ class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
   // leaving calls transfer_issued(), its end the listener of transactions, once follow() was called.
   virtual void transfer(const Transfer& transfer) = 0;
   virtual sim::Probe<sim::TransactionId>& transfer_issued() = 0;
-  // From now on tells the listener of transactions and of the arrival of their requests.
+  // From now on reports transactions, and the arrival of their requests, to the listener.
   virtual void follow() = 0;
 
-  // Adds it to the statistics; an accelerator whose cores count for themselves takes none.
+  // Adds the work to the statistics. An accelerator whose cores count their own work ignores it.
   virtual void count_work(const UnitWork&) {}
   virtual std::uint64_t instructions() const = 0;
   virtual std::uint64_t memory_requests() const = 0;
   virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;
-  // One line for each thing that is under way.
+  // For hang reports: one line for each operation in flight.
   virtual std::string report() const = 0;
 };
 

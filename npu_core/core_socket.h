@@ -19,7 +19,7 @@ struct LocalAccess {
   Time at;               // leaves the core; the socket is called at this event time
 };
 
-// An MTE instruction whose first request leaves: what a trace says of a transaction.
+// What a trace records of a transaction (one MTE instruction) when its first request leaves.
 struct TransactionStart {
   std::uint64_t address = 0;  // global, of the first request
   std::uint64_t bytes = 0;    // of the whole instruction
@@ -31,7 +31,7 @@ struct TransactionStart {
   std::uint8_t engine = 0;          // of the core that moves it, by the number of its events
 };
 
-// Events a core asks for; they come back to it with the same `what`.
+// What a core asks of its die. Events that it schedules come back to it with the same `what`.
 class CoreSocket {
  public:
   virtual ~CoreSocket() = default;
@@ -48,20 +48,20 @@ class CoreSocket {
   // from there. Returns tags of read blocks through `tags`; takes tags of written blocks from it. Throws
   // MachineError outside memory.
   virtual Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) = 0;
-  // An access to this local address is to follow soon: the place to ask the host's cache for what it touches.
+  // A hint for the host's cache: an access to this local address follows soon.
   virtual void expect(std::uint64_t offset) const { (void)offset; }
 
-  // The core has begun something it had not just done before: for the detection of hangs.
+  // For hang detection: the core has made progress (began something that is no repetition).
   virtual void progressed() {}
   // Atomic add on the die's own memory, elements of 4 B, otherwise as write.
   virtual Time atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) = 0;
 
-  // To memory outside the die: the completion comes back through the core's completed().
+  // Sends a request to memory outside the die; the completion comes back through the core's completed().
   virtual void submit(const sim::Request& request) = 0;
   virtual sim::PayloadPool& payloads() = 0;
-  // One a MTE instruction, at its first request.
+  // The id of a new transaction: one for each MTE instruction, at its first request.
   virtual sim::TransactionId new_transaction(std::uint16_t core, const TransactionStart& start) = 0;
-  // All of it is complete at `at`, which may lie ahead of now().
+  // All requests of the transaction are complete at `at`, which may lie ahead of now().
   virtual void transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) = 0;
 
   // The scalar unit of the core may run again from the given core cycle on.

@@ -7,7 +7,7 @@ namespace cm384::traces {
 
 // Of a normal number above 0; within two units in the last place.
 double natural_log(double x);
-// From -700 to 700; within two units in the last place.
+// e^x for x from -700 to 700, within two units in the last place.
 double exponential(double x);
 // `base` times itself, `exponent` factors; 1 for none.
 double power(double base, unsigned exponent);

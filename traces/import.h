@@ -52,7 +52,7 @@ struct ImportResult {
   std::string placement;                              // the rule that made the mapping, for people
   std::vector<std::pair<std::int64_t, int>> mapping;  // die of each node or rank, by its number
   std::uint64_t records = 0;
-  // What was taken for something else or looks wrong; for people.
+  // Sentences about what was interpreted as something else, or looks wrong.
   std::vector<std::string> notes;
   // What stands in the files and has no effect, a line for each kind, with how often; strict imports refuse
   // it.

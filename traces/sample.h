@@ -37,7 +37,7 @@ struct SamplePlan {
 // Throws InputError, naming options, where the trace is too short for a sample to be less work.
 SamplePlan plan_sample(std::uint64_t records, const SampleOptions& options);
 
-// By the index of a binary file, by reading a CSV.
+// Counts records by the index of a binary file, or by reading a CSV.
 std::uint64_t count_records(const std::string& path);
 
 class SampledTrace final : public TrafficSource {
@@ -57,7 +57,7 @@ class SampledTrace final : public TrafficSource {
     int window = -1;               // that it is measured in; -1: none
     bool cut = false;              // all it waited for was left out
   };
-  // Of the records given and not yet dropped, the first.
+  // The first of the records that were handed out and not yet dropped.
   const Origin& front() const { return origins_.front(); }
   void drop() { origins_.pop_front(); }
 

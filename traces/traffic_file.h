@@ -54,7 +54,7 @@ class TrafficFileReader final : public TrafficSource {
   // Goes on at the last block that starts before `start`; returns the number of its first record. Throws
   // InputError for a file without an index.
   std::uint64_t seek(Time start);
-  // The same at the block that holds a record.
+  // Continues at the block that holds a record; returns the number of its first record.
   std::uint64_t seek_record(std::uint64_t record);
   std::uint64_t number() const { return number_; }  // of the next record
 

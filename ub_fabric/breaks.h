@@ -1,12 +1,12 @@
-// Parts of a sub-plane that go out of order while it runs. All of it is known beforehand, and nothing of it
-// is there where nothing breaks.
+// Parts of a sub-plane that fail while it runs. All failures are known beforehand; without any none of this
+// is allocated.
 //
-// At its time a chip or link loses what it holds and what arrives later; what has left a chip, or has reached
-// the other end of a link, goes on. From then on all go by a table without it: packets that wait for a dead
-// output take another, those without a way are lost, and give their cells back. A lost packet comes back to
-// its initiator, which sends the request again resend_timeout after it was last sent, by a port that leads
-// there and back; a target that has performed it answers it again. A request that is only late is not sent
-// again.
+// When a chip or link fails it loses the packets that it holds and those that arrive later; packets that have
+// left the chip, or reached the other end of the link, continue. From then on routing uses a table without
+// it: packets waiting for a dead output take another one, packets without a route are lost and return their
+// credits. A lost packet is reported to its initiator, which sends the request again resend_timeout after it
+// was last sent, through a port that leads there and back; a target that has performed it answers it again. A
+// request that is only late is not sent again.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace cm384::ub {
 
-// From a time on: a table with all that is out of order then.
+// A routing table that holds from a time on: everything that is out of order then is missing in it.
 struct NetworkChange {
   Time at;
   std::shared_ptr<const Network> network;
@@ -31,7 +31,7 @@ struct Narrowing {
   double width = 1;
 };
 
-// What a sub-plane keeps of it.
+// The failures of one sub-plane.
 struct Breaks {
   std::shared_ptr<const Network> before;  // controllers may still look at it
   std::vector<NetworkChange> changes;

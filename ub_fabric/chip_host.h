@@ -1,4 +1,4 @@
-// What a sub-plane offers to a switch chip of another model.
+// A sub-plane's side of the interface to a switch chip of another model.
 #pragma once
 
 #include "ub_fabric/sub_plane.h"

@@ -1,4 +1,5 @@
-// What libraries of Verilated switch chips have in common: the choice of a chip, and what is refused.
+// Shared by libraries of Verilated switch chips: chooses a chip of the library, refuses what none of them can
+// be.
 #pragma once
 
 #include <fmt/format.h>

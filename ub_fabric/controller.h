@@ -64,7 +64,7 @@ inline bool holds_requests(const hw::UbController& limits) {
 class UbController final : public sim::FabricPort {
  public:
   // Sits at `self` in the queue `queue` with events of `unit`. `target` performs what others ask of its
-  // memory, `client` is told of completions; both may be set later, before the first event.
+  // memory, `client` receives completions; both may be set later, before the first event.
   UbController(const Parameters& parameters, Endpoint self, sim::EventQueue& queue, std::uint32_t unit,
                PacketPool& packets, sim::PayloadPool& payloads);
   UbController(const UbController&) = delete;
@@ -74,14 +74,15 @@ class UbController final : public sim::FabricPort {
   void set_client(sim::RemoteClient& client) { client_ = &client; }
   // Connects port plane.index(); every sub-plane once, before the first request.
   void attach(SubPlane& plane);
-  // A sub-plane has another network, or a port part of its physical lanes; before the first request.
+  // Rereads the networks of its sub-planes and the lanes of its ports, which have changed; before the first
+  // request.
   void networks_changed();
   void narrow(unsigned port, double width);
-  // The same while the machine runs; after all networks_changed(), changes of a port in the order of their
-  // times.
+  // Schedules such a change while the machine runs; after all networks_changed(), changes of a port in the
+  // order of their times.
   void change_at(unsigned port, const NetworkChange& change);
   void narrow_at(Time at, unsigned port, double width);
-  // Joins the controllers of a package's two dies, both ways.
+  // Connects the controllers of a package's two dies, both ways.
   void join(UbController& sibling);
 
   // FabricPort: takes a request at the queue's event time request.at. Its payload moves here.
@@ -90,7 +91,7 @@ class UbController final : public sim::FabricPort {
   void submit(const sim::Request& request) override;
   // An event of `unit`.
   void handle(const sim::Event& event) override;
-  // Whether its argument is the Hop of a packet that another module has sent.
+  // Whether the event's argument is the Hop of a packet that another module has sent.
   static bool brings_packet(const sim::Event& event) { return event.what == kArrival || event.what == kLost; }
 
   // For a target that answers later. Within RemoteTarget::access, which then returns anything: takes the
@@ -99,7 +100,7 @@ class UbController final : public sim::FabricPort {
   std::uint32_t defer();
   void answer(std::uint32_t request, const sim::Payload& payload, sim::Outcome outcome, Time at);
 
-  // Puts the translation of a remote address into its cache, as an earlier request would have done.
+  // Fills the translation cache with a remote address, as an earlier request would have done.
   void warm_translation(std::uint64_t address);
 
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
@@ -112,7 +113,7 @@ class UbController final : public sim::FabricPort {
   static constexpr std::uint32_t kNobody = 0xffffffff;
   Expected prefetch(const sim::Event& event, int stage) const;
 
-  // In its supernode.
+  // Its endpoint within its supernode.
   Endpoint endpoint() const { return self_; }
   const ControllerCounters& counters() const { return counters_; }
   // Requests not yet completed, in queues included.
@@ -123,7 +124,7 @@ class UbController final : public sim::FabricPort {
   LinkBank& ports() { return ports_; }
   const LinkBank& ports() const { return ports_; }
   const PackageLink& package_link() const { return package_; }
-  // Includes those of its ports.
+  // Declares its counters and those of its ports.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 
  private:
@@ -183,7 +184,8 @@ class UbController final : public sim::FabricPort {
   void resend(PacketIndex index, Time now);
   void enqueue_elsewhere(PacketIndex index, Time now);
   unsigned least_loaded_port(Time now, Endpoint destination) const;
-  // Whether packets get to an endpoint and back by a port; asked where something is out of order.
+  // Whether packets reach an endpoint and come back through a port; used only where something is out of
+  // order.
   bool reaches_by(unsigned port, Endpoint destination) const;
   bool usable(unsigned port, Endpoint destination) const { return whole_ || reaches_by(port, destination); }
   void enqueue(unsigned port, PacketIndex index, Time now);

@@ -1,4 +1,4 @@
-// What a controller does where service classes, or rates, tell its requests apart.
+// A controller with service classes, or with rates.
 #include "ub_fabric/controller.h"
 
 namespace cm384::ub {
@@ -47,7 +47,7 @@ void UbController::issue_by_class(Direction d, Time now) {
   }
 }
 
-// Takes away the request that is served next; somebody waits.
+// Removes the request that is served next. Requires that one waits.
 PacketIndex UbController::next_served(Direction d) {
   if (by_class_ == nullptr || by_class_->serving[d].empty()) return serving_[d].waiting.pop(packets_);
   ClassQueues& waiting = by_class_->serving[d];

@@ -79,7 +79,7 @@ void Crossings::credits(LinkBank& links) {
       credits = {};
     });
     put(Kind::no_more_credits);
-    if (carrier_ != nullptr) links.take_up_credits();  // of none of its cells
+    if (carrier_ != nullptr) links.collect_held_credits();  // of none of its cells
     return;
   }
   const auto next = [this](PostedCredits& credits) {
@@ -93,7 +93,7 @@ void Crossings::credits(LinkBank& links) {
   if (carrier_ == nullptr) links.each_posted([&](PostedCredits& credits) { next(credits); });
   for (PostedCredits credits; next(credits);)
     links.post_credits(credits.link, credits.lane, credits.cells, credits.at);
-  if (carrier_ == nullptr) links.take_up_credits();
+  if (carrier_ == nullptr) links.collect_held_credits();
 }
 
 void Crossings::take(std::span<std::byte> to) {

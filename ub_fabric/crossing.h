@@ -1,7 +1,7 @@
 // What passes from a module (a package, the CPU sockets, a sub-plane) to another: an event, an event with a
-// packet, credits. The sender leaves it with the receiver, which picks it up when it runs next. This turns
-// all that is put down into bytes and back: nothing of it may refer to memory that modules share, so that
-// they could as well run in different processes.
+// packet, credits. The sender posts it to the receiver, which collects it when it runs next. Crossings
+// serialises everything posted to bytes and back: nothing of it may refer to memory that modules share, so
+// that modules can run in different processes.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class Crossings {
   // was.
   Crossings(PacketPool& packets, sim::PayloadPool& payloads, CrossingCarrier* carrier = nullptr)
       : packets_(packets), payloads_(payloads), carrier_(carrier) {}
-  // Those of another fabric cross too.
-  void take_along(sim::PacketPacker& others) { others_ = &others; }
+  // Packets of another fabric cross too.
+  void add_packer(sim::PacketPacker& others) { others_ = &others; }
 
   // Between two windows every receiver calls these twice in the same order, before and after turn(): first
   // all that was put down goes into bytes, packets with their payload, and leaves the pools; then it comes
@@ -45,10 +45,10 @@ class Crossings {
       }
     });
   }
-  // Of links that hold_credits(); takes them up in the end.
+  // Credits posted to links after hold_credits(); the links collect them in the second call.
   void credits(LinkBank& links);
   void turn();
-  // Begins anew. Requires that all was taken out.
+  // Starts anew. Requires that everything was unpacked.
   void clear();
 
   // Records and bytes so far.

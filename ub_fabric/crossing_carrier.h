@@ -1,5 +1,4 @@
-// Takes crossings (ub_fabric/crossing.h) to other processes that simulate the same machine, and brings
-// theirs.
+// Carries crossings (ub_fabric/crossing.h) between processes that simulate the same machine.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,12 @@
 
 namespace cm384::ub {
 
-// Left in an event's `order` when it has departed; what stands so in a queue gets the next event that
-// arrives.
+// Marks, in an event's `order`, that the event has departed to another process; such a slot of a queue is
+// reused by the next event that arrives.
 inline constexpr std::uint64_t kDeparted = UINT64_MAX;
 
-// With one, credits that are packed are gone, and those unpacked are put down as another module would;
-// without, they come back to where they were, as events do.
+// With a carrier, credits that are packed leave the process, and unpacked ones are posted as another module
+// would post them; without one they come back to where they were, as events do.
 struct CrossingCarrier {
   // Called by Crossings::turn() with what was packed: takes it away, or puts there what is to be unpacked.
   std::function<void(std::vector<std::byte>&)> turned;

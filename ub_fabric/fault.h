@@ -15,7 +15,7 @@ enum class Damage : std::uint8_t {
   lost        // nothing arrives: the sender finds out by time
 };
 
-// Decides the fate of each transmission over one link; asked again for every retransmission.
+// Decides for each transmission over one link, retransmissions included, whether it is damaged.
 class LinkFault {
  public:
   virtual Damage strike(Hop hop, Time start) = 0;

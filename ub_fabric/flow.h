@@ -6,7 +6,7 @@
 
 namespace cm384::ub {
 
-// Of a transaction's id: its requests are one flow, whichever cores issue them. A replay's messages are.
+// Bit of a transaction's id: its requests are one flow, whichever cores issue them. Set by replays.
 inline constexpr sim::TransactionId kOwnFlow = sim::TransactionId{1} << 63;
 
 }  // namespace cm384::ub

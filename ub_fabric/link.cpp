@@ -86,18 +86,18 @@ void LinkBank::collect() {
   posted_.each([this](std::vector<PostedCredits>& posted) { collect(posted); });
 }
 
-void LinkBank::take_up_credits() {
+void LinkBank::collect_held_credits() {
   posted_.each([this](std::vector<PostedCredits>& posted) { collect(posted, true); });
 }
 
-// Wakes nobody but where they were held: else nothing is put down while a lane waits.
+// Wakes the owner only where credits were held: else none are posted while a lane waits.
 void LinkBank::collect(std::vector<PostedCredits>& posted, bool foreign) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < posted.size(); ++i) {
     if (i + kAhead < posted.size()) prefetch_credits(posted[i + kAhead].link, posted[i + kAhead].lane);
     if (i + kAhead / 2 < posted.size())
       prefetch_notes(posted[i + kAhead / 2].link, posted[i + kAhead / 2].lane);
-    give_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at, 0, foreign);
+    return_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at, 0, foreign);
   }
   posted.clear();
 }
@@ -114,7 +114,8 @@ void LinkBank::Returning::grow() {
   last_ = held;
 }
 
-void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign) {
+void LinkBank::return_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream,
+                              bool foreign) {
   Lane& l = lane_[link * lanes_ + lane];
   Returning& r = l.returning[stream];
   // Keeps the list short: what is due by the sender's own time is never looked at again.

@@ -36,7 +36,7 @@ struct RetryTimes {
   Time timeout;
 };
 
-// Credits that another module gives back.
+// Credits that another module returns.
 struct PostedCredits {
   Time at;
   std::uint32_t link = 0;
@@ -55,7 +55,7 @@ class LinkBank {
   void connect(unsigned link, const Clock& clock, Time latency, int buffer_cells);
   // From `now` on packets are sent by another flit clock; not before the owner's time.
   void set_clock(unsigned link, const Clock& clock, Time now);
-  // Its other end is out of order: the owner waits for nothing of it any more.
+  // The other end of the link is out of order: cancels every wake-up of the owner for it.
   void forget(unsigned link) { woken(link, links_[link].armed_at); }
   void attach_fault(unsigned link, LinkFault* fault);           // nullptr detaches
   void attach_observer(unsigned link, LinkObserver* observer);  // nullptr detaches
@@ -72,12 +72,12 @@ class LinkBank {
   LinkCounters counters(unsigned link) const;
   // Time its flits have taken.
   Time busy(unsigned link) const;
-  // Of one link.
+  // Declares the counters of one link.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at, unsigned link) const;
   // Packets sent over all links, each counted once.
   std::uint64_t packets() const { return packets_; }
 
-  // Asks the cache for a link's state, for what giving credits touches.
+  // Prefetches into the host's cache a link's state, as far as returning credits touches it.
   void prefetch(unsigned link, unsigned lane) const {
     __builtin_prefetch(&links_[link], 1);
     prefetch_credits(link, lane);
@@ -85,7 +85,7 @@ class LinkBank {
   void prefetch_credits(unsigned link, unsigned lane) const {
     __builtin_prefetch(&lane_[link * lanes_ + lane], 1);
   }
-  // For the credits on their way back, once the above is there.
+  // As above for the credits on their way back, once the link's state is cached.
   void prefetch_notes(unsigned link, unsigned lane) const {
     const Lane& l = lane_[link * lanes_ + lane];
     for (const Returning& r : l.returning) r.prefetch();
@@ -102,14 +102,14 @@ class LinkBank {
     l.cells -= cells;
     return true;
   }
-  // Credits left at `now`.
+  // Credits available at `now`.
   int credits(unsigned link, unsigned lane, Time now) {
     collect();
     Lane& l = lane_[link * lanes_ + lane];
     redeem(l, now);
     return l.cells;
   }
-  // Cells not given back by the other end at `now`.
+  // Cells that the other end has not returned by `now`.
   int occupied(unsigned link, unsigned lane, Time now) {
     return lane_[link * lanes_ + lane].buffer - credits(link, lane, now);
   }
@@ -137,19 +137,19 @@ class LinkBank {
     return t;
   }
 
-  // The other end gives back credits, known here at `at`; never earlier than those before it of the same
+  // The other end returns credits, which are known here at `at`; never earlier than those before of the same
   // stream, 0 or 1.
-  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream = 0) {
-    give_credits(link, lane, cells, at, stream, false);
+  void return_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream = 0) {
+    return_credits(link, lane, cells, at, stream, false);
   }
-  // The same from another module, whose memory accesses are elsewhere: put down here, sorted in by collect().
+  // Returns credits from another module: they are posted here and sorted in by collect().
   // Only one module does so for a link; those of different workers may do so side by side for different
   // links, while the owner does not run.
   void post_credits(unsigned link, unsigned lane, int cells, Time at) {
     std::vector<PostedCredits>& posted = posted_.mine();
     if ((awaiting_ != 0 || posted.size() == kPosted) && !holds_) [[unlikely]] {
       collect(posted);
-      give_credits(link, lane, cells, at, 0, true);
+      return_credits(link, lane, cells, at, 0, true);
       return;
     }
     posted.push_back(
@@ -158,8 +158,8 @@ class LinkBank {
   // Before credits posted by workers beyond 0.
   void set_workers(unsigned workers) { posted_.set_workers(workers); }
   void collect();
-  // From now on credits put down stay so until take_up_credits(); a visitor may put them down anew. While
-  // neither the owner nor the other module runs.
+  // From now on posted credits are held until collect_held_credits(); a visitor may post them anew. Called
+  // while neither the owner nor the other module runs.
   void hold_credits() { holds_ = true; }
   template <class Visit>
   void each_posted(Visit&& visit) {
@@ -167,13 +167,13 @@ class LinkBank {
       for (PostedCredits& credits : posted) visit(credits);
     });
   }
-  void take_up_credits();
+  void collect_held_credits();
 
   // The owner wants to be woken at `at` (no later, and not before its queue's time).
   void arm(unsigned link, Time at) {
     if (lower_armed(link, at)) queue_->push_late(at, late_key(link), unit_, what_, link);
   }
-  // The owner is woken: false for an event that an earlier one has made void. Nobody waits any more.
+  // The owner is woken for a link: false for an event that an earlier one has made void.
   bool woken(unsigned link, Time at) {
     Link& l = links_[link];
     if (l.armed_at != at) return false;
@@ -269,7 +269,7 @@ class LinkBank {
   }
   std::uint64_t late_key(unsigned link) const { return std::uint64_t{unit_} << 24 | link; }
   // `foreign`: another module gives them.
-  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
+  void return_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
   void collect(std::vector<PostedCredits>& posted, bool foreign = false);
   std::uint8_t number_of(const Clock& clock);
   void delay_by_faults(unsigned link, Hop hop);

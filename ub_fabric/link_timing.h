@@ -23,8 +23,8 @@ struct ChipTiming {
   Time pipeline;  // for packets that go on to another chip or come from an endpoint
 };
 
-// As the machine and its topology say, with all lanes working, for who has no sub-plane: of the sending end
-// number `link` of a chip, of an endpoint's sending end, of a chip.
+// Timing by the machine and its topology, with all lanes working, where there is no sub-plane to ask: of the
+// sending end number `link` of a chip, of an endpoint's sending end, of a chip.
 LinkTiming timing_of_link(const Parameters& parameters, const Network& network, unsigned link, int plane);
 LinkTiming timing_of_port(const Parameters& parameters, const Network& network, Endpoint endpoint, int plane);
 Time pipeline_of(const Parameters& parameters, const Network& network, unsigned chip);

@@ -1,5 +1,5 @@
-// One output with its arbiter, the same at a switch chip and at a controller's port: a packet goes out at
-// once where nobody is before it, else it waits in its queue and the output wakes up for it.
+// One output with its arbiter, the same at a switch chip and at a controller's port: a packet is sent at once
+// where none waits before it, else it is queued and the output schedules a wake-up.
 #pragma once
 
 #include <array>
@@ -66,8 +66,8 @@ struct Candidate {
   unsigned lane = 0, input = 0;
 };
 
-// Among the packets at the heads of their queues that have credits the one which chose its port first, lanes
-// and inputs in turn among equals; false where none has credits.
+// Age arbitration: of the packets at the heads of their queues that have credits, the one that chose its port
+// first, with round robin over lanes and inputs among equals; false where none has credits.
 inline bool find_oldest(LinkBank& links, const VirtualOutputQueues& waiting, const PacketPool& packets,
                         unsigned output, Time now, Candidate& oldest) {
   Time sent = Time::never();
@@ -85,8 +85,8 @@ inline bool find_oldest(LinkBank& links, const VirtualOutputQueues& waiting, con
   return sent != Time::never();
 }
 
-// The packet of the class whose turn it is among those that have credits, lanes of a class and inputs of a
-// lane in turn; false where none has credits.
+// Class arbitration: the packet of the class whose turn it is among those that have credits, with round robin
+// over the lanes of a class and the inputs of a lane; false where none has credits.
 inline bool find_by_class(LinkBank& links, const VirtualOutputQueues& waiting, ClassTurns& turns,
                           unsigned output, Time now, Candidate& chosen) {
   std::array<Candidate, ServiceClasses::kMostLanes> heads;  // by lane

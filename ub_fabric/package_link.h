@@ -1,4 +1,5 @@
-// One direction of the link between the two dies of a package: first come, first served, at its byte rate.
+// One direction of the link between the two dies of a package: serialises packets in the order of their
+// coming at its byte rate.
 #pragma once
 
 #include <cstdint>

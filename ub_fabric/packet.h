@@ -108,7 +108,7 @@ class PacketPool : public sim::Slab<Packet, 1u << 14, 1u << 28> {
  public:
   PacketPool() : Slab("unified bus: more than 2^28 packets at a time") {}
 
-  // In no queue.
+  // Allocates a packet that is in no queue.
   PacketIndex allocate() {
     const PacketIndex index = Slab::allocate();
     (*this)[index].next = kNoPacket;

@@ -17,7 +17,7 @@ enum class RoutingPolicy : std::uint8_t {
 };
 // Throws InputError for an unknown name.
 RoutingPolicy routing_policy(const std::string& name);
-// Whether packets go by chips that are drawn.
+// Whether packets take detours by chips that are drawn.
 constexpr bool draws_chips(RoutingPolicy policy) {
   return policy == RoutingPolicy::valiant || policy == RoutingPolicy::ugal;
 }

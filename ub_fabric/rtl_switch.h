@@ -13,7 +13,7 @@
 
 namespace cm384::ub {
 
-// What came through a Verilated chip.
+// Counters of a Verilated chip.
 struct RtlSwitchCounters {
   std::uint64_t cycles = 0;  // the RTL was clocked; it stands still while nothing is inside
   std::uint64_t packets = 0;
@@ -25,7 +25,7 @@ class RtlSwitch : public SwitchChip {
   // Writes what the RTL's signals do to an FST file, in simulated time; before the first packet. The clock
   // rises with the flits of the links and stands high while nothing is inside. Throws OutputError.
   virtual void write_waves(const std::string& path) = 0;
-  // Puts the file under its name, where there is one; without it none appears. Throws OutputError.
+  // Completes the file, which appears under its name only then. Throws OutputError.
   virtual void finish_waves() = 0;
 };
 

@@ -33,7 +33,7 @@ class ServiceClasses {
 
   unsigned count() const { return count_; }
   Arbitration arbitration() const { return arbitration_; }
-  // Whether an output asks for more than the lane whose turn it is.
+  // Whether outputs arbitrate among classes, not only among lanes in turn.
   bool arbitrates() const {
     return arbitration_ == Arbitration::age || (count_ > 1 && arbitration_ != Arbitration::round_robin);
   }
@@ -56,7 +56,7 @@ class ServiceClasses {
   std::array<int, kMost> quanta_{};
 };
 
-// Turns among the classes that wait for each of some places.
+// Arbitration state among the classes that wait at each of some places.
 class ClassTurns {
  public:
   ClassTurns(const ServiceClasses& classes, unsigned places) : classes_(classes), states_(places) {}
@@ -88,7 +88,7 @@ class ClassTurns {
       begin_turn(s, c + 1);
     }
   }
-  // Nobody of the class waits there any more.
+  // No packet of the class waits there any more.
   void emptied(unsigned place, unsigned service_class) {
     State& s = states_[place];
     s.deficit[service_class] = 0;
@@ -120,12 +120,12 @@ class ClassTurns {
   std::vector<State> states_;
 };
 
-// The packets of a controller that wait for one thing, by class.
+// Packets of a controller that wait for the same resource, by class.
 class ClassQueues {
  public:
   explicit ClassQueues(const ServiceClasses& classes) : turns_(classes, 1) {}
 
-  // Bit c: somebody of class c waits.
+  // Bit c: a packet of class c waits.
   unsigned waiting() const { return waiting_; }
   bool empty() const { return waiting_ == 0; }
   PacketIndex front(unsigned service_class) const { return queues_[service_class].head; }
@@ -133,9 +133,9 @@ class ClassQueues {
     queues_[service_class].push(packets, index);
     waiting_ |= 1u << service_class;
   }
-  // Takes away the packet whose turn it is among the classes `ready` (not 0, all of them waiting). Round
-  // robin and age: that with the earliest Packet::sent. Flits are those of the packet, or of its response,
-  // that carries the payload.
+  // Removes and returns the packet whose turn it is among the classes `ready` (not 0, all of them waiting).
+  // Round robin and age: that with the earliest Packet::sent. Flits are those of the packet, or of its
+  // response, that carries the payload.
   PacketIndex pop(PacketPool& packets, unsigned ready);
 
  private:

@@ -1,4 +1,4 @@
-// What links, controllers and sub-planes count, told to the registry.
+// Declares the counters of links, controllers and sub-planes.
 #include "base/engine/statistics.h"
 
 #include "ub_fabric/controller.h"

@@ -324,8 +324,8 @@ void SubPlane::serve_output(unsigned output) {
 void SubPlane::free_input(unsigned input, unsigned lane, int cells, Time at) {
   const Upstream& upstream = upstream_[input];
   if (upstream.bank == &links_) {
-    links_.give_credits(upstream.link, lane, cells,
-                        at + (uneven_ ? links_.latency(upstream.link) : trunk_latency_));
+    links_.return_credits(upstream.link, lane, cells,
+                          at + (uneven_ ? links_.latency(upstream.link) : trunk_latency_));
   } else {
     // Back to an endpoint as its packets came.
     upstream.bank->post_credits(upstream.link, lane, cells,
@@ -344,13 +344,13 @@ void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
     return;
   }
   const Time at = (store_ ? t.tail : t.start) + links_.latency(output);
-  queue_.push(any_slower_ ? goes_on_at(output, hop, t, at) : at + pipeline_[chip_of_[peer]], peer, kArrival,
-              hop.bits());
+  queue_.push(any_slower_ ? departure_time(output, hop, t, at) : at + pipeline_[chip_of_[peer]], peer,
+              kArrival, hop.bits());
 }
 
 // A packet whose flits come slower than the next link sends them goes on only so early that they never run
 // out.
-Time SubPlane::goes_on_at(unsigned output, Hop hop, const Transmission& t, Time at) const {
+Time SubPlane::departure_time(unsigned output, Hop hop, const Transmission& t, Time at) const {
   const unsigned chip = chip_of_[peer_[output]];
   const bool last = chip == network_->chip_of(hop.destination());
   const Time tail = t.tail + links_.latency(output);
@@ -394,7 +394,7 @@ void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {
   const bool response = inbound == InboundClass::response;
   if (!(response ? a.holds_responses : a.holds_requests)) {
     // It leaves the receive buffer when it is there as a whole; what it waits for after that holds no cells.
-    links_.give_credits(output, hop.lane(), hop.cells(), tail + links_.latency(output));
+    links_.return_credits(output, hop.lane(), hop.cells(), tail + links_.latency(output));
   }
   a.queue->push_from(queue_, delivery, a.unit, a.what, hop.bits());
 }

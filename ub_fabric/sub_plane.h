@@ -44,8 +44,8 @@ struct Attachment {
   // free_cells(). What does not stay gives its cells back when its last flit is there.
   bool holds_requests = true;
   bool holds_responses = true;
-  // Packets that were lost come back to their initiator: events {unit, lost, Hop bits}, this long after they
-  // were sent.
+  // Lost packets are reported to their initiator by events {unit, lost, Hop bits}, this long after they were
+  // sent.
   std::uint32_t lost = 0;
   Time resend_timeout;
 };
@@ -86,11 +86,11 @@ class SubPlane final : public sim::FabricModule {
   unsigned lane_pairs() const { return lane_pairs_; }
   void attach_fault(unsigned link, LinkFault* fault) { links_.attach_fault(link, fault); }
   void attach_observer(unsigned link, LinkObserver* observer) { links_.attach_observer(link, observer); }
-  // Another table of the same chips and links, with other parts out of order; before the first packet. Throws
-  // InputError where its detours take more lanes than there are.
+  // Replaces the table by another one of the same chips and links, with other parts out of order; before the
+  // first packet. Throws InputError where its detours take more lanes than there are.
   void set_network(std::shared_ptr<const Network> network);
-  // A link both ways with part of its physical lanes; before the first packet. The endpoint's own sending end
-  // is its controller's, which learns its flits from narrow_port().
+  // Reduces a link, both ways, to part of its physical lanes; before the first packet. The endpoint's own
+  // sending end is its controller's, which learns its flits from narrow_port().
   void narrow(unsigned link, double width);
   const Clock& narrow_port(Endpoint endpoint, double width) {
     timings_.narrow_port(endpoint, width);
@@ -99,8 +99,8 @@ class SubPlane final : public sim::FabricModule {
   // The fastest flits that a packet for `destination` may go on with from a chip: of all its links between
   // chips where a detour is not ruled out.
   const Clock& next_flit(unsigned chip, Endpoint destination) const;
-  // The same while it runs; to be told before the first packet, changes in the order of their times. Throws
-  // InputError also where a chip is another model.
+  // Schedules another table while it runs; called before the first packet, changes in the order of their
+  // times. Throws InputError also where a chip is another model.
   void change_at(const NetworkChange& change);
   void narrow_at(const Narrowing& narrowing);
   // Puts another model in the place of a chip, before the first packet. Throws InputError where packets
@@ -113,9 +113,9 @@ class SubPlane final : public sim::FabricModule {
   std::uint64_t rerouted() const { return breaks_ == nullptr ? 0 : breaks_->rerouted; }
   // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
   std::uint64_t packet_hops() const override { return links_.packets(); }
-  // Of links whose ends take part.
+  // Declares the counters of links whose ends take part.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
-  // What others have put down for it goes through `crossings`, from hold_credits() on.
+  // From hold_credits() on, what other modules post for it goes through `crossings`.
   void hold_credits() { links_.hold_credits(); }
   void exchange(Crossings& crossings);
 
@@ -138,7 +138,7 @@ class SubPlane final : public sim::FabricModule {
   }
   void handle(const sim::Event& event);
   void prefetch(const sim::Event& event) const;
-  // The output for a packet at its input, and the lane there; may set off or end a detour.
+  // The output for a packet at its input, and the lane there; may start or end a detour.
   struct Way {
     unsigned output = 0;
     unsigned lane = 0;
@@ -149,16 +149,16 @@ class SubPlane final : public sim::FabricModule {
   unsigned least_occupied(unsigned first, std::span<const std::uint16_t> ways, unsigned turn, unsigned lane);
   unsigned detour(unsigned chip, unsigned input, Hop hop);
   void compare_rate(unsigned link);
-  Time goes_on_at(unsigned output, Hop hop, const Transmission& t, Time at) const;
+  Time departure_time(unsigned output, Hop hop, const Transmission& t, Time at) const;
   int queue_towards(unsigned chip, unsigned destination, unsigned lane);
   void arrive(unsigned input, Hop hop);
   void accept(unsigned input, Hop hop);
   void serve_output(unsigned output);
   void send(unsigned input, unsigned output, unsigned lane, Hop hop);
   void deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail);
-  // Cells of an input buffer come free at `at`.
+  // Cells of an input buffer become free at `at`.
   void free_input(unsigned input, unsigned lane, int cells, Time at);
-  // Lanes and classes suffice for a table, too.
+  // Checks that lanes and classes suffice for a table.
   void allow_for(const Network& network);
   Breaks& breaks();
   void change(const NetworkChange& change);

@@ -175,7 +175,7 @@ void SubPlane::drop(unsigned input, Hop hop) {
   lose(hop, queue_.now());
 }
 
-// Its initiator hears of it no sooner than of a response.
+// Its initiator is notified no sooner than of a response.
 void SubPlane::lose(Hop hop, Time at) {
   ++breaks_->lost;
   const Packet& p = packets_[hop.packet()];

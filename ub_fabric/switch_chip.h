@@ -7,7 +7,7 @@
 
 namespace cm384::ub {
 
-// What a sub-plane offers to a chip in it. Ports of an L1 chip: the node's dies, its sockets, then one a L2
+// A sub-plane as a chip in it sees it. Ports of an L1 chip: the node's dies, its sockets, then one a L2
 // chip; of an L2 chip: one per node.
 class ChipHost {
  public:
@@ -20,7 +20,7 @@ class ChipHost {
   virtual Time free_at(unsigned output) const = 0;
   // Cells free at the other end of the output's link, as far as known here now.
   virtual int credits(unsigned output, unsigned lane) = 0;
-  // Takes the packet's credits at the other end of the output's link, if there are enough now.
+  // Consumes the packet's credits for the other end of the output's link; false where there are too few now.
   virtual bool take_credits(unsigned output, Hop hop) = 0;
   // Puts a packet on the output's link at now() or free_at(); its credits must be taken. Its cells in the
   // input buffer go back to the sender once its tail has left.

@@ -32,7 +32,7 @@ class UnifiedBus final : public sim::Fabric {
   void declare_statistics(std::size_t module, sim::Statistics& to) const override;
 
   PacketPool& packets() { return packets_; }
-  // Of all supernodes.
+  // Sub-planes of all supernodes.
   int planes() const { return static_cast<int>(planes_.size()); }
   SubPlane& plane(std::size_t number) const { return *planes_[number]; }
   // nullptr: nobody sits there.

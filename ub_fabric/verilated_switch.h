@@ -33,11 +33,11 @@ inline constexpr unsigned kQuantumBits = 16;
 inline constexpr std::int64_t kCycles = CM384_CHIP_CYCLES - 1;
 
 // Fields of a flit: the RTL's header in the first, and in all of them what tells one flit from another.
-constexpr std::uint64_t first_flit(std::uint32_t slot, Hop hop, unsigned label) {
+constexpr std::uint64_t head_flit(std::uint32_t slot, Hop hop, unsigned label) {
   return std::uint64_t{slot} << 30 | std::uint64_t{label} << 14 | std::uint64_t{hop.flits()} << 4 |
          hop.lane();
 }
-constexpr std::uint64_t further_flit(std::uint32_t slot, unsigned number) {
+constexpr std::uint64_t body_flit(std::uint32_t slot, unsigned number) {
   return std::uint64_t{slot} << 30 | number;
 }
 
@@ -167,7 +167,7 @@ class VerilatedSwitch final : public RtlSwitch {
     const std::uint32_t slot = in.due.front().slot;
     const Slot& s = slots_[slot];
     const std::uint64_t flit =
-        in.sent == 0 ? first_flit(slot, s.hop, label_of(s.output)) : further_flit(slot, in.sent);
+        in.sent == 0 ? head_flit(slot, s.hop, label_of(s.output)) : body_flit(slot, in.sent);
     set_field(model_->flit_i, port * kFlitBits, kFlitBits, flit);
     if (++in.sent == s.hop.flits()) {
       in.sent = 0;
@@ -206,7 +206,7 @@ class VerilatedSwitch final : public RtlSwitch {
     }
     const Slot& s = slots_[out.slot];
     const std::uint64_t expected =
-        out.got == 0 ? first_flit(out.slot, s.hop, label_of(port)) : further_flit(out.slot, out.got);
+        out.got == 0 ? head_flit(out.slot, s.hop, label_of(port)) : body_flit(out.slot, out.got);
     if (flit != expected || s.output != port) {
       throw std::logic_error(
           fmt::format("RTL switch: flit {} of a packet came out of port {} as {:#x}, not {:#x}", out.got,

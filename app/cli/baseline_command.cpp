@@ -150,7 +150,7 @@ void print_verdict(const RunVerdict& run) {
   std::fflush(stdout);
 }
 
-// What only the whole night tells.
+// What only a whole night shows.
 void print_onsets(const std::vector<RunVerdict>& verdicts) {
   for (const RunVerdict& run : verdicts) {
     for (const report::Onset& onset : run.onsets) {

@@ -53,7 +53,7 @@ struct Command {
   }
 };
 
-// Of a command that has no options of its own.
+// The options of a command that has none of its own.
 struct NoOptions {
   template <class Self, class Visitor>
   static void describe(Self&, Visitor&&) {}

@@ -35,7 +35,7 @@ volatile std::sig_atomic_t polled = 0;
 // Of several processes that simulate one machine, the first speaks for all, also before they know each other.
 volatile std::sig_atomic_t speaks = 1;
 
-// The exit code, once its reason has been told; before: none. A launcher ends the others as soon as one has
+// The exit code, once its reason was printed; before: none. A launcher ends the others as soon as one has
 // ended with an error, so a signal that comes later says nothing new.
 constexpr std::sig_atomic_t kNotTold = -1;
 volatile std::sig_atomic_t told = kNotTold;

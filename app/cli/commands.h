@@ -39,7 +39,7 @@ std::vector<const Command*> commands_of(const Program& program);
 // codes.
 int run_command_line(const Program& program, const Arguments& arguments);
 
-// Prints to standard output at once. Never throws: that it could not be written is told at the end, by exit
+// Prints to standard output at once. Never throws: a failed write is reported at the end, by exit
 // code 5.
 void print_now(std::string_view text);
 

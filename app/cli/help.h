@@ -14,7 +14,7 @@ std::string usage_of(const Program& program);
 std::string usage_of_prefix(const Program& program, std::string_view prefix);
 // The first lines of a command's or a study's help.
 std::string help_head(std::string_view usage, std::string_view summary);
-// Of `cm384 run` without a study.
+// What `cm384 run` prints without a study.
 std::string list_of_studies(const Program& program);
 
 // A line of a list: `left`, blanks up to column `at`, `right`. Where `left` has no room before `at`, `right`

@@ -28,7 +28,7 @@ class KernelFront {
   const std::string& text() const { return text_; }      // of the source, with its lines
   const std::string& tiling() const { return tiling_; }  // a header that is included first; empty: none
   const std::vector<std::string>& define() const { return define_; }
-  // What was chosen by itself, a sentence; empty: nothing was.
+  // A sentence about what was chosen automatically; empty: nothing was.
   std::string chosen() const;
 
   // Whether a kernel of the source, or the one named `entry`, is a template.

@@ -29,7 +29,7 @@ std::optional<std::filesystem::path> project_of(const std::filesystem::path& sou
 // C++ in op_host (and beside it, in op_tiling) of a project.
 std::vector<std::string> host_sources(const std::filesystem::path& project);
 
-// All definitions in these sources.
+// Finds all definitions in these sources.
 std::vector<OperatorDefinition> operator_definitions(const std::vector<std::string>& sources);
 // Whether add_custom is the kernel of AddCustom.
 bool is_name_of(const std::string& type, const std::string& kernel);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/trim.hpp>
 #include <cctype>
 #include <regex>
 
@@ -14,11 +15,6 @@ namespace {
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-std::string trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
 }
 void blank(std::string& text, std::size_t from, std::size_t to) {
   std::replace_if(
@@ -233,7 +229,7 @@ std::vector<std::string> split_arguments(std::string_view text, bool angles) {
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size(); ++at) {
     if (at == text.size() || (text[at] == ',' && depth == 0)) {
-      parts.push_back(trimmed(text.substr(begin, at - begin)));
+      parts.push_back(boost::algorithm::trim_copy(std::string(text.substr(begin, at - begin))));
       begin = at + 1;
       continue;
     }
@@ -460,11 +456,11 @@ std::vector<TemplateEntry> template_entries(std::string_view source) {
       TemplateEntry::Parameter made;
       const std::size_t equal = text.find('=');
       made.has_default = equal != std::string::npos;
-      text = trimmed(std::string_view(text).substr(0, equal));
+      text = boost::algorithm::trim_copy(text.substr(0, equal));
       std::smatch parts;
       if (!std::regex_match(text, parts, parameter)) continue;
       made.name = parts[2];
-      const std::string type = trimmed(parts[1].str());
+      const std::string type = boost::algorithm::trim_copy(parts[1].str());
       made.is_type = type == "typename" || type == "class";
       entry.parameters.push_back(std::move(made));
     }

@@ -130,7 +130,7 @@ std::string values_text(const TemplateSets::Parameter& parameter) {
   return text;
 }
 
-// A value as somebody names it: half, DT_FLOAT16, C_DT_FLOAT16 or 1 of an element type.
+// A value as users name it: half, DT_FLOAT16, C_DT_FLOAT16 or 1 of an element type.
 bool means(const TemplateSets::Parameter& parameter, const std::string& value, const std::string& asked) {
   if (plain_value(asked) == value) return true;
   if (!parameter.of_type) return false;

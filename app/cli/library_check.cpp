@@ -81,7 +81,7 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-// Points that may be run again; what is left out is told.
+// Points that may be run again; prints which are left out.
 std::vector<LibraryPoint> affordable(std::vector<LibraryPoint> points, double budget) {
   if (budget <= 0) return points;
   std::erase_if(points, [&](const LibraryPoint& point) {
@@ -102,7 +102,7 @@ std::vector<LibraryPoint> drawn(std::vector<LibraryPoint> points, int count, std
   return points;
 }
 
-// What is to be done, before it is.
+// Prints the plan before it is carried out.
 void tell_cost(const std::vector<LibraryPoint>& points) {
   double seconds = 0;
   std::size_t unknown = 0;

@@ -114,7 +114,7 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
   }
 }
 
-// What is to be done, before it is.
+// Prints the plan before it is carried out.
 void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
                StudySubject& subject) {
   std::map<std::string, double> times;
@@ -154,7 +154,7 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   if (!grid.machine.empty()) machine.machine = grid.machine;
   const hw::Machine measured = machine.load();
   service::Library library(measured.name, measured.overrides);
-  // What is there already tells how long points take.
+  // Points that are there already show how long one takes.
   OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());

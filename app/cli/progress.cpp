@@ -60,7 +60,7 @@ void ConsoleProgress::update(double fraction, Time simulated, std::uint64_t even
   const double now = seconds();
   if (now < next_) return;
   next_ = now + (terminal_ ? kBarPeriod : kProgressLinePeriod);
-  // What is not known is not told; a service simulates minutes.
+  // Unknown numbers are left out; a service simulates minutes.
   std::string state;
   if (simulated > Time{})
     state += simulated.us() < 1e6 ? fmt::format("{:.1f} us simulated", simulated.us())

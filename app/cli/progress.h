@@ -12,7 +12,7 @@ namespace cm384::cli {
 // ", about 40 s left" of work of which `fraction` was done in so many seconds, for the end of a line. Empty
 // while that is too little to tell: less than a fiftieth, or less than two seconds.
 std::string time_left(double fraction, double seconds);
-// The same of so many seconds.
+// The text for a number of seconds.
 std::string seconds_left(double seconds);
 // "40 s", "20 min", "1.5 h".
 std::string duration_text(double seconds);

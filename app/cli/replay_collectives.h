@@ -37,7 +37,7 @@ class ReplayCollectives {
   std::vector<std::uint16_t> dies_;                       // of each part
 };
 
-// The table of what result() told: the first rows, and the sums.
+// The table of result(): the first rows, and the sums.
 std::string text_of_collectives(const Json& result);
 
 }  // namespace cm384::cli

@@ -1,4 +1,4 @@
-// `trace replay --messages`: each message of a replay as a line, and what they come to.
+// `trace replay --messages`: each message of a replay as a line, and a summary.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ class ReplayMessages {
  public:
   // The file is open from here on. Throws OutputError.
   explicit ReplayMessages(const std::string& path);
-  // Before the machine runs, which outlives it. `how`: of the replay that add() hears of.
+  // Before the machine runs, which must outlive this object. `how`: options of the replay whose messages
+  // add() gets.
   void attach(supernode::Supernode& machine, const host::ReplayOptions& how);
-  // A transfer has ended. Its times are told from `origin` on.
+  // Adds a transfer that has ended. Times are written relative to `origin`.
   void add(const host::ReplayedMessage& message, Time origin);
-  // Of a message that is not told of.
+  // Skips a message: it is counted nowhere.
   void leave_out(const host::ReplayedMessage& message);
   Json summary() const { return summary_.to_json(); }
   void finish();

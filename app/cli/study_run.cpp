@@ -336,7 +336,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
       stopped = stopped_by(error);
       keep_rows(finished.result, known, *hung_);
     } catch (const std::exception& error) {
-      // Rows that are there are written; what ended the run is told after them.
+      // Writes the rows that are there; the error that ended the run follows them.
       if (known.empty()) throw;
       failure_ = std::current_exception();
       keep_rows(finished.result, known, error.what());

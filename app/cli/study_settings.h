@@ -40,7 +40,7 @@ struct ManyRunsOptions {
   std::string store_path(const std::string& folder) const {
     return store.empty() ? folder + "/store.sqlite" : store;
   }
-  // Of the host, for each run.
+  // Threads of the host for each run.
   int threads() const;
   // What is under way lies beside the store.
   runs::RunnerOptions runner(const std::string& store_path) const;

@@ -76,7 +76,7 @@ struct ConvertOptions {
   }
 };
 
-// A foreign trace is somebody's source: it is not replaced by what is made of it.
+// A foreign trace is a source: it is not replaced by what is made of it.
 void check_output(const std::vector<std::string>& inputs, const std::string& output) {
   for (const std::string& input : inputs) {
     std::error_code none;

@@ -173,7 +173,7 @@ struct TraceReplayOptions {
 
 constexpr const char* kStudy = "trace replay";
 
-// The trace is not replaced by what is told of it, and of two outputs none is lost.
+// No output replaces the trace, or another output.
 void check_outputs(const TraceReplayOptions& o) {
   namespace fs = std::filesystem;
   const auto file = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };

@@ -60,7 +60,7 @@ struct ShapeOptions {
   }
 };
 
-// What a first reading tells of a job.
+// What a first reading shows of a job.
 struct Job {
   std::string path;
   std::map<int, int> rank_of;                    // by die

@@ -71,9 +71,9 @@ class EventQueue {
   void push(Time at, std::uint32_t unit, std::uint32_t what, std::uint64_t argument = 0) {
     insert(Event{at, tie(source_, sequence_++), unit, what, argument});
   }
-  // Adds an event sent by the module whose queue is `from`; ties sort by the sender. It is put down here and
-  // sorted in when the owner runs, which it must not do now: the sender's memory accesses are elsewhere.
-  // Senders of different workers may do so side by side; what a listener is told then is for each worker.
+  // Adds an event sent by the module whose queue is `from`; ties sort by the sender. It is posted here and
+  // sorted in when the owner runs, which it must not do now: the sender then touches no memory of the queue.
+  // Senders of different workers may post concurrently; a listener is then notified for each worker.
   void push_from(EventQueue& from, Time at, std::uint32_t unit, std::uint32_t what,
                  std::uint64_t argument = 0) {
     const Event e{at, tie(from.source_, from.sequence_++), unit, what, argument};
@@ -101,8 +101,8 @@ class EventQueue {
     post(Event{at, late(key), unit, what, argument});
   }
 
-  // What other modules have put down since the owner last ran; a visitor may put it down anew, at the same
-  // time. While neither they nor the owner run.
+  // Visits the events that other modules have posted since the owner last ran; a visitor may post an event
+  // anew, at the same time. Called while neither they nor the owner run.
   template <class Visit>
   void each_posted(Visit&& visit) {
     for (Event& e : inbox_.events) visit(e);
@@ -124,8 +124,8 @@ class EventQueue {
     return front().at;
   }
 
-  // The same, of the queue itself, in two stages before survey(): 0 where its lists begin, 1 what of them
-  // comes before `end`.
+  // Prefetches the queue itself, in two stages before survey(): 0 the heads of its lists, 1 their events
+  // before `end`.
   void prefetch(Time end, int stage) {
     if (stage == 0) {
       sim::prefetch(this, sizeof *this);

@@ -57,8 +57,8 @@ class PacketPacker {
 
 class Fabric {
  public:
-  // Who sits at an endpoint: where the events of its port go, what others read and write there, and who is
-  // told of completions (nullptr: it asks for nothing).
+  // What is attached at an endpoint: the queue for its port's events, the memory that others read and write
+  // there, and the client that receives completions (nullptr: it sends no requests).
   struct Seat {
     unsigned endpoint = 0;
     EventQueue& queue;
@@ -74,7 +74,7 @@ class Fabric {
   virtual ~Fabric() = default;
   // Each endpoint at most once, before the machine runs.
   virtual FabricPort& attach(const Seat& seat) = 0;
-  // Of all that is attached.
+  // Over everything that is attached.
   virtual Lookahead lookahead() const = 0;
   virtual std::span<FabricModule* const> modules() const = 0;
   virtual void declare_statistics(std::size_t module, Statistics& to) const = 0;

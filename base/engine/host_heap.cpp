@@ -17,7 +17,7 @@ std::uint64_t use_huge_pages() {
   const auto memory =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t bytes = std::min(memory / 2, kLargest) / kHugePage * kHugePage;
-  // All from one heap, which keeps what is given back.
+  // All allocations from one heap, which keeps what is freed.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);

@@ -38,7 +38,7 @@ class Transport {
   // long as `give_up()` is false, then throws PeerLost.
   virtual void exchange(const std::vector<Blob>& out, std::vector<Blob>& in,
                         const std::function<bool()>& give_up) = 0;
-  // False where not all have come to this call in so many seconds.
+  // False where not all processes have called this within so many seconds.
   virtual bool meet(double seconds) = 0;
   // After it nothing else; all peers end with this code where some have not come here.
   virtual void leave() = 0;
@@ -56,7 +56,7 @@ class Peers {
   // Not 0 once it is known to all peers that one was interrupted: they stop at the same place. Where there is
   // only one, what it was given.
   const volatile std::sig_atomic_t& interrupted() const { return agreed_; }
-  // What was given is not 0 here.
+  // Whether the flag given to this process is set.
   bool interrupted_here() const { return given_ != nullptr && *given_ != 0; }
   void agree_on_interruption() { agreed_ = 1; }
 
@@ -78,7 +78,7 @@ class Peers {
     if (!list.empty()) std::memcpy(list.data(), blob.data(), list.size() * sizeof(T));
     return list;
   }
-  // The same in place.
+  // As above, in place.
   void broadcast(unsigned owner, std::span<std::byte> bytes);
 
   // Ends this process's part with an exit code. Where all come here, the first alone tells how it ended;
@@ -110,7 +110,7 @@ void join_peers(const volatile std::sig_atomic_t& interrupted);
 // Whether the library is there: empty, or why it is not, and how to get it.
 std::string why_no_mpi();
 
-// Of the library.
+// Version of the interface to the library.
 inline constexpr std::string_view kTransportAbi = "cm384 transport 1";
 
 }  // namespace cm384::sim

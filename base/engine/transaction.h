@@ -53,7 +53,7 @@ class RemotePort {
   ~RemotePort() = default;
 };
 
-// The die as initiator: told of completions at the time they reach the die's network.
+// The die as initiator: receives completions at the time they reach the die's network.
 class RemoteClient {
  public:
   virtual void completed(const Completion& completion, Time at) = 0;

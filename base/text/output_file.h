@@ -5,7 +5,8 @@
 // nothing behind, and of two runs with one name the last to finish wins, whole. A device or pipe is written
 // to directly; of a symbolic link, the file it points to is replaced. `/dev/stdout` and `/dev/stderr` are
 // written to behind what was printed there, wherever a shell has them go. Within a run every output is a file
-// of its own (base/text/run_files.h).
+// of its own (base/text/run_files.h). Where several processes simulate one machine the first one alone
+// writes; in the others an output goes nowhere.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ class OutputFile {
   std::uint64_t written_ = 0;
 };
 
-// The same for a library that opens files by name itself: it writes to name(), then commit() renames.
+// An output for a library that opens files by name itself: it writes to name(), then commit() renames.
 class NamedOutput {
  public:
   // Throws OutputError where no file can be made there, and InputError as OutputFile does.

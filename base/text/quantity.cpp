@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <limits>
 #include <span>
 
@@ -57,9 +59,7 @@ std::string unit_list(const QuantityKind& kind) {
 }
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+  return boost::algorithm::trim_copy_if(text, boost::algorithm::is_any_of(" \t"));
 }
 
 bool is_digit(char c) {

@@ -229,12 +229,6 @@ Experts Model::experts() const {
   return found == layers.end() ? Experts{} : found->experts;
 }
 
-bool same_work(const Model& one, const Model& other) {
-  return one.hidden == other.hidden && one.vocabulary == other.vocabulary && one.context == other.context &&
-         one.tied_heads == other.tied_heads && one.layers == other.layers &&
-         one.draft_layers == other.draft_layers && one.draft == other.draft && one.weights == other.weights;
-}
-
 Model build_model(StatedModel stated, const std::string& file) {
   const ModelFacts& facts = stated.facts;
   FactCheck(facts, file).check();

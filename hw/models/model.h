@@ -87,9 +87,6 @@ struct Model {
   Experts experts() const;
 };
 
-// Layers and what they are made of, without names and sources.
-bool same_work(const Model& one, const Model& other);
-
 // Makes the layers. `file` stands before messages. Throws InputError where facts do not fit together.
 Model build_model(StatedModel stated, const std::string& file);
 
@@ -97,7 +94,7 @@ Model build_model(StatedModel stated, const std::string& file);
 // model hubs publish it, or a TOML of ours. Throws InputError: one line.
 Model load_model(const std::string& name_or_path);
 
-// Of those that come with cm384, sorted.
+// Names of the models that come with cm384, sorted.
 std::vector<std::string> model_names();
 
 // A bit more than the largest configuration that is published.

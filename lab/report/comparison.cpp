@@ -73,7 +73,7 @@ std::vector<Row> rows_of(const Json& document, const Conditions& declared) {
   return rows;
 }
 
-// Lines of sources move with what stands above them; a kernel is told by its code, not by them.
+// Lines of sources move with what stands above them; a kernel is identified by its code, not by them.
 std::string without_lines(const std::string& text) {
   static const std::regex kLine("(\\.[a-z]+):[0-9]+");
   return std::regex_replace(text, kLine, "$1");
@@ -186,7 +186,7 @@ bool has_inputs(const Json& document) {
   return document.contains("inputs") && document["inputs"].is_array();
 }
 
-// What an input file is told by: of a kernel where both results know it the code it loads, of any other file
+// What identifies an input file: of a kernel where both results know it the code it loads, of any other file
 // its bytes.
 Json mark_of_input(const Json& document, const Json& other, std::size_t number) {
   const Json& input = document["inputs"][number];

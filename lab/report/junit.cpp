@@ -97,7 +97,7 @@ bool is_error(Verdict verdict) {
 
 std::vector<Case> cases_of(const RunVerdict& run, const Baseline& baseline) {
   std::vector<Case> cases;
-  // What is better, or was allowed to differ, has passed: the verdict's own case tells of it.
+  // What is better, or was allowed to differ, has passed: the verdict's own case says so.
   if (run.comparison) cases = cases_of(*run.comparison, true);
   if (run.passes(baseline)) {
     for (Case& test : cases) test.failures.clear();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/trim.hpp>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -40,17 +41,12 @@ void check_kernel(const Json& kernel, const std::string& name) {
   }
 }
 
-// Blanks at the ends of a line do not tell it apart.
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
+// Lines of a source without blanks at their ends: two lines that differ in these alone are equal.
 std::vector<std::string> source_in(const Json& kernel, const std::string& path) {
   std::vector<std::string> lines;
   if (kernel.is_null() || !kernel["sources"].contains(path)) return lines;
-  for (const Json& line : kernel["sources"][path]) lines.push_back(trimmed(line.get<std::string>()));
+  for (const Json& line : kernel["sources"][path])
+    lines.push_back(boost::algorithm::trim_copy(line.get<std::string>()));
   return lines;
 }
 

@@ -17,7 +17,7 @@ namespace cm384::report {
 // where several runs are of different studies.
 Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies);
 
-// The same of one run whose files are at hand: result.json and profile.json (null: none). Throws InputError,
+// The data of one run from its files: result.json and profile.json (null: none). Throws InputError,
 // which says `name`.
 Json page_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies);
 

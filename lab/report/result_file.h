@@ -11,7 +11,7 @@ namespace cm384::report {
 // The document of a file, or of a run's folder (its result.json). Throws InputError.
 Json read_result(const std::string& path);
 
-// The same from text; `name` stands for the file in messages.
+// Parses a result from text; `name` stands for the file in messages.
 Json parse_result(std::string_view text, const std::string& name);
 
 // A whole file, at most `limit` bytes. Throws InputError.

@@ -30,7 +30,7 @@ class RunProcess {
 
   // How it ended; nothing: it has not. Once only.
   std::optional<Outcome> poll();
-  // Of all its processes on this host.
+  // Resident memory of all its processes on this host.
   double resident_MB() const;
   double age_s() const;
   // Asks it to end: what is known so far is written.
@@ -50,7 +50,7 @@ class RunProcess {
 
 // Starts so many processes of MPI on this host; nothing for one.
 std::vector<std::string> mpirun(int processes);
-// The same within a job of Slurm, on its node, by Slurm's own launcher.
+// As above within a Slurm job, on its node, by Slurm's own launcher.
 std::vector<std::string> srun(int processes);
 
 // This program, also when its file has been replaced since it was started.

@@ -40,7 +40,7 @@ class Nights {
     made.nights = static_cast<int>(&nights_.back() - &night) + 1;
     if (!good) return made;
     made.good_commit = at(*good).commit;
-    // Nights in between, in which the run gave nothing to tell by, count with theirs.
+    // Nights in between, in which the run gave no verdict, count with theirs.
     for (const RecordedNight* n = &night; n->number > *good; --n)
       made.between.insert(made.between.end(), n->between.begin(), n->between.end());
     return made;

@@ -71,10 +71,10 @@ struct Plan {
   std::vector<Setting> settings(const std::vector<Setting>& point) const;
 };
 
-// What the study of a sweep takes, beside what a run of it needs.
+// What a sweep has to know of its study, in addition to how it is run.
 class Subject : public runs::Subject {
  public:
-  // Of the rows of the study.
+  // The fields of the study's rows.
   virtual std::span<const studies::Field> fields() const = 0;
   // Of the option or machine parameter that an axis may name. Throws InputError with a suggestion.
   virtual Scale scale(const std::string& key) = 0;

@@ -15,9 +15,9 @@ class Scale {
  public:
   // Of an option or a parameter of the machine; of a list, of its elements.
   explicit Scale(const hw::Parameter& parameter);
-  // Of whole numbers.
+  // A scale of whole numbers.
   Scale() : kind_(Kind::integer) {}
-  // Of numbers without a unit.
+  // A scale of numbers without a unit.
   static Scale real() {
     Scale made;
     made.kind_ = Kind::real;

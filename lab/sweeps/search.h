@@ -35,7 +35,7 @@ class Search {
   const Find& find_;
   const Axis& axis_;
   // Places run from the side where the target should be missed (0) to the one where it should be met (1).
-  // Of a list of values a place is an index.
+  // Positions on the axis; of a list of values the index.
   double missed_ = 0, met_ = 0;
   std::map<double, std::optional<bool>> told_;
   std::map<std::string, double> places_;

@@ -110,8 +110,8 @@ class SlurmRunner final : public runs::Executor {
   void poll();
   void account(const TaskName& name, const TaskStates& states);
   void lose(const TaskName& name, const TaskState* state);
-  void tell_losses();
-  void tell_waits(const TaskStates& states);
+  void report_lost_tasks();
+  void report_waiting_tasks(const TaskStates& states);
   void drop_forgotten(const TaskStates& states);
   void look_elsewhere();
   void give_up(const Point& point, std::string reason);

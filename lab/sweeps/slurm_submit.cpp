@@ -49,7 +49,7 @@ bool SlurmRunner::has_estimates() const {
   return given || estimates_.known();
 }
 
-// Not before the points are known from which to tell what the others take.
+// Not before the points are done from which the size of the others is estimated.
 bool SlurmRunner::is_ready_to_submit() const {
   if (ready_.empty() || !queue_.empty()) return false;
   if (!has_estimates()) return tasks_.empty();

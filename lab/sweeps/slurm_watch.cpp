@@ -86,8 +86,8 @@ void SlurmRunner::poll() {
     return state != states->end() && state->second.state == "RUNNING";
   }));
   for (const TaskName& name : names) account(name, *states);
-  tell_losses();
-  tell_waits(*states);
+  report_lost_tasks();
+  report_waiting_tasks(*states);
   drop_forgotten(*states);
 }
 
@@ -188,8 +188,8 @@ void SlurmRunner::lose(const TaskName& name, const TaskState* state) {
   loss.again += again;
 }
 
-// What was lost in the same way is told in one line.
-void SlurmRunner::tell_losses() {
+// Tasks that were lost in the same way share one line.
+void SlurmRunner::report_lost_tasks() {
   for (const auto& [what, loss] : std::exchange(losses_, {})) {
     std::string line = loss.first;
     if (loss.tasks > 1) line += fmt::format(" and {} more", loss.tasks - 1);
@@ -200,7 +200,7 @@ void SlurmRunner::tell_losses() {
 }
 
 // What keeps tasks from running, if it is not that others come first.
-void SlurmRunner::tell_waits(const TaskStates& states) {
+void SlurmRunner::report_waiting_tasks(const TaskStates& states) {
   static constexpr std::array<std::string_view, 6> kUsual{"",           "Priority",  "Resources",
                                                           "Dependency", "BeginTime", "JobArrayTaskLimit"};
   for (const auto& [name, task] : tasks_) {

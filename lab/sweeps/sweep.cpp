@@ -179,7 +179,7 @@ SweepResult Sweep::run(const RowDone& row_done, const Progress& progress) {
     ++ended;
     tell();
   }
-  // Interrupted, or a search that misses a point: what is there is told all the same.
+  // Interrupted, or a search that misses a point: the rows so far are reported all the same.
   for (; printed < lines_.size(); ++printed) {
     Line& line = *lines_[printed];
     if (line.done()) {

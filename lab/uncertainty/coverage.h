@@ -15,7 +15,7 @@ struct ScoredFigure {
   double own = 0;     // what the machine itself gives
   Interval interval;  // what the members give, discrepancy included
   bool inside() const { return figure->value >= interval.low && figure->value <= interval.high; }
-  // Of the published value.
+  // Width of the interval as a share of the published value.
   double width() const { return (interval.high - interval.low) / figure->value; }
 };
 

@@ -34,12 +34,12 @@ struct Ensemble {
   std::vector<Member> members;              // the machine itself first
 };
 
-// Of the unknowns: keys, own values, plausible values.
+// A hash of the unknowns: keys, own values, plausible values.
 std::string ranges_fingerprint(const hw::Machine& machine);
 
 // Throws InputError: one line with file, member and what no longer fits the machine as it is now.
 Ensemble read_ensemble(const std::string& path);
-// The same every time; ends with a newline.
+// The file's text: equal for equal ensembles; ends with a newline.
 std::string to_text(const Ensemble& ensemble);
 // What has changed since it was made, though all members can still be built; empty: nothing.
 std::vector<std::string> doubts_of(const Ensemble& ensemble);

@@ -39,8 +39,6 @@ class Statistics {
   Statistics& operator=(const Statistics&) = delete;
   virtual ~Statistics() = default;
 
-  // `count` points of a Sobol sequence, `factors` at most 1111.
-  virtual Points sobol_sequence(std::size_t factors, std::size_t count) = 0;
   // `count` points, each factor's range cut into as many strata.
   virtual Points latin_hypercube(std::size_t factors, std::size_t count, std::uint64_t seed) = 0;
   // `size` x (`factors` + 2) points, and the indices that a model's values at these give. At least two

@@ -9,7 +9,6 @@
 #include <openturns/RandomGenerator.hxx>
 #include <openturns/ResourceMap.hxx>
 #include <openturns/SobolIndicesExperiment.hxx>
-#include <openturns/SobolSequence.hxx>
 #include <openturns/TBB.hxx>
 #include <openturns/Uniform.hxx>
 
@@ -64,10 +63,6 @@ class OpenTurns final : public Statistics {
     OT::TBB::Disable();
     OT::Log::Show(OT::Log::NONE);
     OT::ResourceMap::SetAsString("SobolIndicesExperiment-SamplingMethod", "QMC");
-  }
-
-  Points sobol_sequence(std::size_t factors, std::size_t count) override {
-    return points_of(OT::SobolSequence(factors).generate(count));
   }
 
   Points latin_hypercube(std::size_t factors, std::size_t count, std::uint64_t seed) override {

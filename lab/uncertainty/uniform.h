@@ -5,7 +5,7 @@
 
 namespace cm384::uncertainty {
 
-// In [0, 1).
+// A number drawn evenly from [0, 1).
 inline double uniform(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * 0x1p-53;
 }

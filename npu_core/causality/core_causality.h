@@ -27,21 +27,21 @@ class CoreCausality final : public PipeAutomaton<CoreCausality, Moment, CausalCo
  public:
   CoreCausality(const Clock& clock, const CoreShape& shape);
 
-  // A block begins with this moment.
+  // A block of a launch starts at this moment: its causes are those of the block's first instruction.
   void begin(const Moment& start);
-  // The copy that an engine (by its event) took last has become transaction `id`: when its first request
-  // could have left, and the causes of that.
+  // The copy that `engine` (number of its event) accepted last becomes transaction `id`. Returns the moment
+  // at which its first request could have left, with its causes.
   const Moment& start_transaction(std::size_t engine, bool reads, sim::TransactionId id);
-  // The transaction begun last is the first read after a wait in a polling loop.
+  // Whether the transaction started last is the first read after a wait in a polling loop.
   bool polled() const { return polled_; }
   Time ready(std::size_t engine) const { return ready_[engine]; }
   void transaction_completed(sim::TransactionId id, Time at);
-  // The scalar unit fills or writes back a cache line: the causes of that; then it goes on.
+  // The scalar unit fills or writes back a cache line at `cycle`. Returns the moment with its causes.
   const Moment& start_fill(std::int64_t cycle);
   void end_fill(const Cause& fill, std::int64_t cycle);
-  // The write that the core's engines have begun last; 0: none.
+  // The write that the core's engines started last; 0: none.
   sim::TransactionId writing() const { return writing_; }
-  // A write has touched what the scalar unit polls.
+  // A write has touched the range that the scalar unit polls.
   void poll_woken_by(const Cause& cause);
 
   void issued(int pipe, std::int64_t cycle) override;

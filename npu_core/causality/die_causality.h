@@ -23,7 +23,7 @@
 
 namespace cm384::npu {
 
-// Hears of transactions, with all that they waited for, and of what joins them.
+// Receives every transaction with all that it waited for, and every point that joins several.
 class CausalityListener {
  public:
   virtual void transaction_begun(const TransactionBegun& begun) = 0;
@@ -41,48 +41,49 @@ class DieCausality {
                CausalityListener& listener)
       : die_(die), clock_(clock), shapes_{vector, cube}, listener_(listener) {}
 
-  // The die's next cores are of this kind.
+  // Adds `count` cores behind those of the die, all cube cores or all vector cores.
   void add_cores(std::size_t count, bool cube);
   PipeObserver& core(std::uint16_t number) { return cores_[number]; }
 
-  // A core is given block `index` of a launch; its last instruction has retired. `id` is of the point in time
-  // itself.
+  // A core starts block `index` of a launch; the last instruction of the core's block has retired. `id` names
+  // this point in time.
   void block_begun(sim::TransactionId id, std::uint32_t launch, std::uint32_t index, std::uint16_t core,
                    Time at);
   void block_ended(sim::TransactionId id, std::uint16_t core, Time at);
 
-  // A transaction whose first request leaves now; of a core, or of the SDMA engine.
+  // The first request of a transaction of a core, or of the SDMA engine, leaves at `now`.
   void begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local, Time now);
   void copy_begun(sim::TransactionId id, const TransactionStart& start, const CopyStart& copy, bool local,
                   Time now);
   void completed(std::uint16_t core, sim::TransactionId id, Time at);
-  // A cache line of a scalar unit, from now to `end`.
+  // A scalar unit fills or writes back a cache line, from now to `end`.
   void filled(sim::TransactionId id, const LocalAccess& access, std::int64_t cycle, Time end);
 
   // A request from outside has written [offset, offset + bytes) of the die's memory.
   void arrived(sim::TransactionId id, std::uint64_t offset, std::uint64_t bytes, Time at);
-  // A core has read from the die's own memory, or written to it: what it writes carries on what it had seen.
+  // A core has read from or written to the die's own memory. A write passes on what the core had read.
   void read(std::uint16_t core, std::uint64_t offset);
   void written(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes, Time at);
   void written_by_device(std::uint64_t offset, sim::TransactionId transaction, Time at);
-  // What was written last wakes the polling loop of a core.
+  // The last write to the die's memory ends the polling of a core.
   void poll_woken(std::uint16_t core) { cores_[core].poll_woken_by(last_write_); }
 
-  // SDMA: what was written last is a queue's doorbell; a descriptor has ended, its channel is free at `free`.
-  void rung(std::uint16_t queue) { doorbells_[queue] = last_write_; }
+  // SDMA: the last write was to a queue's doorbell; a descriptor has ended and its channel is free at `free`.
+  void doorbell_rung(std::uint16_t queue) { doorbells_[queue] = last_write_; }
   void copy_ended(std::uint16_t queue, std::uint16_t channel, Time ended, Time free);
-  // Streams: an entry is scheduled at `turn`; it has completed.
+  // Streams: an entry comes to the head of its stream at `turn`; the entry has completed.
   void task_begun(std::uint32_t stream, bool kernel, std::uint32_t launch, Time turn);
   void task_ended(std::uint32_t stream, Time at);
 
   // A core has set a cross-core flag of all blocks of its kind.
   void barrier_set(std::uint16_t core, std::uint32_t flag);
-  // All of that kind among `cores` have; it reaches them at `at`.
+  // All cores of that kind among `cores` have set it; they see it at `at`.
   void barrier(sim::TransactionId id, std::uint32_t flag, bool cube, std::span<const std::uint16_t> cores,
                Time at);
-  // A core has set a flag within its group, which reaches `count` cores from `first` on at `at`.
+  // A core has set a flag within its group; cores `first` to `first + count - 1` see it at `at`.
   void group_set(std::uint16_t core, std::uint32_t flag, std::uint16_t first, std::size_t count, Time at);
-  // A vector core has set a flag that reaches the cube core of its group once both vector cores have.
+  // A vector core has set a flag for the cube core of its group, which sees it once both vector cores have
+  // set it.
   void for_cube(std::uint16_t core, std::uint16_t cube, std::uint32_t flag) {
     for_cube_[{cube, flag}].join(cores_[core].take_cross_core_set(flag));
   }
@@ -91,14 +92,14 @@ class DieCausality {
  private:
   static constexpr std::uint32_t kFlags = 16;
 
-  // Something that has happened and that a later point waits for.
+  // What an entry or a descriptor waits for: an earlier one that has to complete.
   struct Before {
     sim::TransactionId on = 0;  // 0: nothing
     Time at;                    // when `on` was complete
     Time free;                  // when what waits for it could go on
   };
   struct Stream {
-    Before last;  // what its last entry with a transaction or a launch came to
+    Before last;  // the last entry that had a transaction or a launch
     Before now;   // the entry under way
     Time turn;
     std::uint32_t copies = 0;
@@ -107,10 +108,10 @@ class DieCausality {
     std::uint32_t launch = 0, index = 0;
   };
 
-  // Until `until`, a cause with this slack lay this far back.
+  // The dependency on `cause`, whose slack counts back from `until`.
   Dependency dependency(const Cause& cause, std::int64_t slack, Time until) const;
   void add_causes(const Moment& moment, Time until);
-  // What begins now and could go on since `since` waited for something.
+  // Adds `before` to what the transaction that starts at `now` waited for; it could have started at `since`.
   void add_before(const Before& before, Time since, Time now);
   void add_flags(std::uint64_t offset, std::uint64_t bytes, bool polled, Time now);
   void add_last_writer(sim::TransactionId writer);

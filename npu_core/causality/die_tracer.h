@@ -1,4 +1,4 @@
-// Writes what happens in one die into a trace log. TraceLogReader is its other end.
+// Writes what happens in one die into a trace log, which TraceLogReader reads.
 #pragma once
 
 #include <cstdint>
@@ -73,14 +73,14 @@ class DieTracer {
   // The die's next cores are of this kind; returns their observers, which stay where they are.
   std::vector<CoreTracer*> add_cores(std::size_t count, bool cube);
 
-  // A core is given block `index` of a launch; its last instruction has retired at `at`.
+  // A core starts block `index` of a launch; the block's last instruction has retired at `at`.
   void block_begun(std::uint32_t launch, std::uint32_t index, std::uint16_t core, Time at) {
     append(TraceEntry::block_begun, core, 0, new_id(), launch, index, at.ps);
   }
   void block_ended(std::uint16_t core, Time at) { append(TraceEntry::block_ended, core, 0, new_id(), at.ps); }
-  // What the die's streams and its host thread are given.
+  // What arrives for the die's streams from outside, and the calls of its host thread.
   void host(HostPoint::Kind kind, Time start, Time end, std::span<const std::uint64_t> words = {});
-  // A core's transaction, whose first request leaves now. `local`: to the die's own memory.
+  // The first request of a core's transaction leaves at `now`. `local`: to the die's own memory.
   void begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local, Time now) {
     append(TraceEntry::begun, core, small_of(start, local), id, start.address, start.bytes,
            std::uint64_t{start.burst_bytes} << 32 | start.bursts, start.stride, now.ps);
@@ -88,13 +88,14 @@ class DieTracer {
   void completed(std::uint16_t core, sim::TransactionId id, Time at) {
     append(TraceEntry::completed, core, 0, id, at.ps);
   }
-  // A cache line of a scalar unit, from now to `end`.
+  // A scalar unit fills or writes back a cache line, from now to `end`.
   void filled(const LocalAccess& access, bool instruction, std::int64_t cycle, Time end) {
     append(TraceEntry::filled, access.core, (access.write ? 1 : 0) | (instruction ? 2 : 0), new_id(),
            access.offset, access.bytes, access.at.ps, cycle, end.ps);
   }
-  // With requests: one of a core, or of the SDMA engine, leaves the die; its answer is back; one from outside
-  // comes to memory, and its answer may leave at `ready`; one of a core to its own die, answered at `done`.
+  // Only where requests() is true: a request of a core or of the SDMA engine leaves the die; its response
+  // returns; a request from outside reaches memory, and its response may leave at `ready`; a core's request
+  // to its own die is answered at `done`.
   bool requests() const { return requests_; }
   void submitted(const sim::Request& r) {
     if (requests_)
@@ -137,12 +138,12 @@ class DieTracer {
   void copy_ended(std::uint16_t queue, std::uint16_t channel, Time ended, Time free) {
     append(TraceEntry::copy_ended, queue, channel, ended.ps, free.ps);
   }
-  void rung(std::uint16_t queue) { append(TraceEntry::rung, queue, 0); }
+  void doorbell_rung(std::uint16_t queue) { append(TraceEntry::rung, queue, 0); }
   void task_begun(std::uint32_t stream, std::uint32_t type, std::uint32_t launch, Time turn) {
     append(TraceEntry::task_begun, 0, static_cast<int>(type), stream, launch, turn.ps);
   }
   void task_ended(std::uint32_t stream, Time at) { append(TraceEntry::task_ended, 0, 0, stream, at.ps); }
-  // What was written last wakes the polling loop of a core.
+  // The last write to the die's memory ends the polling of a core.
   void poll_woken(std::uint16_t core) { append(TraceEntry::poll_woken, core, 0); }
   // Cross-core flags: a core has set one of all blocks of its kind; all have, and it reaches them at `at`;
   // one within its group that reaches cores `to`; one for its group's cube core; which it reaches.

@@ -1,4 +1,4 @@
-// Who wrote each 512 B line of a die's memory last, and of lines that get flags, each 32 B block.
+// The last writer of each 512 B line of a die's memory and, of lines that get flags, of each 32 B block.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class LineTable {
     std::array<std::uint32_t, kLinesPerPage> flags{};        // 1 + index, 0: none
   };
 
-  // The entry of the line at a byte offset; nullptr where nobody wrote near it.
+  // The page of the line at a byte offset; nullptr where no line of the page was written.
   const Page* find(std::uint64_t offset) const {
     const std::uint64_t page = offset / kPageBytes, leaf = page / kLeafPages;
     if (leaf >= directory_.size() || !directory_[leaf]) return nullptr;

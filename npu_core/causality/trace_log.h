@@ -100,10 +100,10 @@ class TraceLog {
   }
 
  protected:
-  // Takes a chunk whose first `words` are written (it may be null) and gives one of kChunkWords to go on
-  // with.
+  // Consumes a chunk whose first `words` words are written (it may be null) and returns an empty one of
+  // kChunkWords words.
   virtual Chunk exchange(Chunk full, std::size_t words) = 0;
-  // Hands over what is written.
+  // Hands the words written so far to exchange().
   void turn() {
     const auto words = static_cast<std::size_t>(at_ - chunk_.get());
     chunk_ = exchange(std::move(chunk_), words);

@@ -146,7 +146,7 @@ void TraceLogReader::of_devices(const TraceEntry& e, const std::uint64_t* w, Die
     case TraceEntry::copy_ended:
       return die.copy_ended(e.core, e.small, time_of(w[0]), time_of(w[1]));
     case TraceEntry::rung:
-      return die.rung(e.core);
+      return die.doorbell_rung(e.core);
     case TraceEntry::task_begun:
       return die.task_begun(low_of(w[0]), e.small == CM384_TASK_KERNEL, low_of(w[1]), time_of(w[2]));
     default:

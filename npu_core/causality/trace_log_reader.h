@@ -1,4 +1,4 @@
-// Reads a trace log and has the dies' causality find out who waited for whom.
+// Reads a trace log and drives the dies' causality, which finds out what each transaction waited for.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cm384::npu {
 
-// Tells an observer of a core what an entry of its kinds, up to `polled` and `poll_turn`, says.
+// Replays one entry of a core's kinds (up to `polled` and `poll_turn`) to an observer.
 void read_core_entry(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
 
 class TraceLogReader {

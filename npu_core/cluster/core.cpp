@@ -262,7 +262,7 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
   }
 }
 
-void Core::page_taken() {
+void Core::page_allocated() {
   die_.progressed();
 }
 

@@ -1,4 +1,4 @@
-// An AI core whole, vector (AIV) or cube (AIC): the scalar unit, its pipes, and what joins them to the die.
+// A whole AI core, vector (AIV) or cube (AIC): the scalar unit, its pipes, and their connection to the die.
 #pragma once
 
 #include <array>
@@ -32,14 +32,14 @@ class Core final : public ScalarEnvironment {
   Core(Core&&) = delete;
 
   // Starts the program as a block of a launch; the first instruction issues at `at`. Caches keep the
-  // program's lines when it ran here before.
-  // `preloaded`: bytes of its code that the instruction cache holds.
+  // program's lines where it ran on this core before.
+  // `preloaded`: bytes of its code, from the first on, that the instruction cache holds at the start.
   void start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at,
                    std::uint64_t preloaded);
   // Runs the scalar unit from event time on until it parks, ends or has run its quantum.
   void run_scalar();
   void wake(std::int64_t cycle);
-  // From its next block on the scalar unit runs under the debugger. The stub must outlive the run.
+  // From the next block on the scalar unit runs under the debugger. The stub must outlive the run.
   void attach_debugger(GdbStub& stub) { debugger_ = &stub; }
 
   // Asks the host's cache for what the core's next events will touch beyond its state, in stages
@@ -49,7 +49,7 @@ class Core final : public ScalarEnvironment {
     pipes_->prefetch(stage);
   }
 
-  // Bytes of its state, from the beginning, that its events touch.
+  // How many bytes of this object, from its beginning, are touched by its events.
   std::size_t touched_bytes() const {
     return static_cast<std::size_t>(reinterpret_cast<const char*>(&phases_) -
                                     reinterpret_cast<const char*>(this));
@@ -60,17 +60,17 @@ class Core final : public ScalarEnvironment {
   std::uint32_t launch() const { return launch_; }
   void set_launch(std::uint32_t launch) { launch_ = launch; }
   CorePipes& pipes() { return *pipes_; }
-  // Of a vector core; of a cube core.
+  // The pipes of a vector core; of a cube core. Requires a core of that kind.
   Aiv& aiv() { return static_cast<Aiv&>(*pipes_); }
   const Aiv& aiv() const { return static_cast<const Aiv&>(*pipes_); }
   Aic& aic() { return static_cast<Aic&>(*pipes_); }
   ScalarCore& scalar() { return scalar_; }
   const ScalarCore& scalar() const { return scalar_; }
-  // Retired in all launches.
+  // Instructions retired in all launches.
   std::uint64_t instructions() const { return earlier_instructions_ + scalar_.instructions(); }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   const std::array<Time, kPhases>& phase_totals() const { return phases_; }
-  // The block's scalar unit waited for instructions.
+  // Time for which the scalar unit of the present block has waited for instruction fetches.
   Time fetch_stall() const;
   Time first_instruction() const { return started_; }
   Time last_retired() const { return ended_; }
@@ -92,7 +92,7 @@ class Core final : public ScalarEnvironment {
   void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
                      bool payload) override;
   std::uint64_t csr(std::uint32_t number, std::int64_t cycle) override;
-  void page_taken() override;
+  void page_allocated() override;
   bool peek(std::uint64_t address, std::byte& to) const override;
   bool poke(std::uint64_t address, std::byte from) override;
 

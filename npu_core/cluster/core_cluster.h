@@ -23,11 +23,11 @@ class CoreCluster final : private CoreSocket {
   // `what` of a core's events; those below are its pipes'.
   static constexpr std::uint32_t kRunScalar = 0xffff, kFlagArrives = 0xfffe;
 
-  // Vector cores; cube cores come with the first launch that uses one, or with make_cube_cores().
+  // Makes the vector cores. Cube cores are made for the first launch that uses one, or by make_cube_cores().
   CoreCluster(Die& die, const AivOptions& options);
   void make_cube_cores();
 
-  // Vector cores count from 0, cube cores behind them, once a launch has used one.
+  // Vector cores are numbered from 0, cube cores behind them, once a launch has used one.
   Core& core(int n) { return *cores_[static_cast<std::size_t>(n)]; }
   int size() const { return static_cast<int>(cores_.size()); }
   bool is_cube(std::uint16_t core) const;
@@ -35,27 +35,27 @@ class CoreCluster final : private CoreSocket {
   Aic& aic(int n);
   std::uint64_t instructions() const;
 
-  // The cores of a launch by their numbers of the die, in the order of its blocks; they are there from now
-  // on. Throws InputError: a core that does not exist or is named twice, no cores.
+  // The cores of a launch, as numbers within the die, in the order of its blocks; makes those that do not
+  // exist yet. Throws InputError for a core that does not exist or is named twice, and for no cores.
   std::vector<std::uint16_t> prepare(const LaunchRequest& request);
   // What prepare() throws for these vector cores.
   void check(const std::vector<std::uint16_t>& cores) const;
   void start_block(const BlockStart& block);
-  // For Core.
+  // Called by Core when its block has ended.
   void block_ended(Core& core);
   void schedule_scalar(std::uint16_t core, Time at);
 
-  // An event whose unit is a core.
+  // Handles an event whose unit is a core.
   void handle(const sim::Event& event);
-  // The answer to a core's request to memory outside.
+  // Delivers the completion of a core's request to memory outside the die.
   void completed(const sim::Completion& completion, Time at);
 
   // A core that has stood still since before `time` on what only itself could end, or other blocks of its
   // launch that all stand still like it; -1: none.
   int stuck_core(Time time) const;
-  // Its core of this number runs under the debugger, also one that only a launch makes; -1: all of them.
+  // The core of this number runs under the debugger, also where only a later launch makes it; -1: all cores.
   void attach_debugger(GdbStub& stub, int core = -1);
-  // From now on cores from `first` on tell the tracer.
+  // From now on cores `first` and above report to the tracer.
   void trace(std::size_t first);
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // One line per core that has not ended.

@@ -1,4 +1,4 @@
-// What a core counts, told to the registry.
+// Declares the counters of a core.
 #include "npu_core/cluster/core.h"
 
 namespace cm384::npu {

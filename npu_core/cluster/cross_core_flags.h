@@ -19,7 +19,7 @@ class CrossCoreFlags {
   CrossCoreFlags(Die& die, CoreCluster& cluster) : die_(die), cluster_(cluster) {}
 
   void set_groups(std::size_t count) { groups_.resize(count); }
-  // A block of the core's launch: before its program starts, and after.
+  // Before the program of a block starts on the core; after it has started.
   void block_begins(Core& core);
   void block_has_begun(Core& core);
   // See CM384_CROSS_CORE_SET; at the event time at which the set fires.

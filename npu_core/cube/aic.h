@@ -1,5 +1,5 @@
 // One cube core (AIC) without its scalar unit: L1, L0A, L0B, L0C, bias table and fixpipe buffer, the pipes M,
-// MTE1, MTE2, FIX and MTE3, flags and barriers. It meets vector cores through L2 and HBM alone.
+// MTE1, MTE2, FIX and MTE3, flags and barriers. It exchanges data with vector cores through L2 and HBM alone.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class Aic final : public PipeSet {
   std::int64_t start_image(const QueuedInstruction& entry);
   std::int64_t start_fill(const PipeInstruction& in);
   std::int64_t start_fixpipe_to_l1(const QueuedInstruction& entry);
-  // Cycles of an instruction that does not copy to or from memory.
+  // Performs an instruction that does not copy to or from memory; returns the cycles that it takes.
   std::int64_t start_unit(int pipe, const QueuedInstruction& entry);
   std::int64_t load_cycles(std::uint32_t bytes, int rate);
   std::int64_t start_mmad(const PipeInstruction& in);

@@ -10,7 +10,7 @@
 
 namespace cm384::npu {
 
-// How a copy of the SDMA engine came to its first request.
+// The stages of an SDMA copy before its first request.
 struct CopyStart {
   static constexpr std::uint32_t kNoStream = 0xffffffff;
   std::uint16_t queue = 0, channel = 0;
@@ -40,15 +40,15 @@ class DeviceSocket {
   // Atomic add of one s32.
   virtual Time add(std::uint64_t offset, std::uint32_t value) = 0;
 
-  // To memory outside the die, at now(); the completion comes back to the unit with the request's tag.
+  // Sends a request to memory outside the die at now(); the completion comes back with the request's tag.
   virtual void submit(sim::Request request) = 0;
   virtual sim::PayloadPool& payloads() = 0;
 
-  // A copy whose first request leaves, and its end.
+  // The first request of a copy leaves; the copy has ended.
   virtual sim::TransactionId new_transaction(std::uint64_t address, std::uint64_t bytes,
                                              sim::Operation operation, const CopyStart& copy) = 0;
   virtual void transaction_completed(sim::TransactionId transaction) = 0;
-  // For the detection of hangs: something happened.
+  // For hang detection: the unit has made progress.
   virtual void progressed() = 0;
   // The system counter that programs read.
   virtual std::uint64_t sys_count() const = 0;

@@ -150,7 +150,8 @@ void Devices::ring(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t q = (std::max(offset, doorbells_) - doorbells_) / CM384_DOORBELL_STRIDE;
        doorbells_ + q * CM384_DOORBELL_STRIDE < end; ++q) {
     if (offset >= doorbells_ + q * CM384_DOORBELL_STRIDE + 8) continue;
-    if (DieTracer* tracer = die_.transactions().tracer()) tracer->rung(static_cast<std::uint16_t>(q));
+    if (DieTracer* tracer = die_.transactions().tracer())
+      tracer->doorbell_rung(static_cast<std::uint16_t>(q));
     die_.queue().push(die_.now() + die_.parameters().memory.on_die_network.request_latency, kDoorbellUnit, 0,
                       q);
   }

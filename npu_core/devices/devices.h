@@ -1,5 +1,5 @@
-// The units of a die beside its cores: the SDMA engine, the task scheduler, the player of recorded launches,
-// and what joins them to the die.
+// The units of a die other than its cores: SDMA engine, task scheduler, player of recorded launches, and
+// their connection to the die.
 #pragma once
 
 #include <memory>
@@ -60,16 +60,16 @@ class Devices final : private CoreArray {
   const TaskScheduler& scheduler() const { return scheduler_; }
   const SdmaEngine& sdma() const { return sdma_; }
 
-  // Into the default stream, at `at` or behind the launches given before.
+  // Puts a launch into the default stream, at `at` or behind earlier launches.
   void launch(LaunchRequest request, std::uint32_t number, Time at);
-  // From now on tells the die's tracer.
+  // From now on reports to the die's tracer.
   void trace();
   // GM address of an SDMA queue's doorbell.
   std::uint64_t doorbell(std::size_t queue) const;
 
   void handle(const sim::Event& event);
   void completed(const sim::Completion& completion);
-  // The own memory was written, at the event time.
+  // The die's own memory was written, at the event time.
   void written(std::uint64_t offset, std::uint64_t bytes) {
     scheduler_.written(offset, bytes);
     if (offset + bytes > doorbells_) ring(offset, bytes);

@@ -1,4 +1,4 @@
-// What stands in for the programs of a die: a replay.
+// Runs blocks in place of the programs of a die: implemented by a replay.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class BlockRunner {
  public:
   // The scheduler starts a block; its runner reports the end to the scheduler.
   virtual void run_block(int die, const BlockStart& block) = 0;
-  // The first request of a stream's copy leaves: the id of its transaction.
+  // The first request of a stream's copy leaves; returns the id of its transaction.
   virtual sim::TransactionId copy_begins(int die, std::uint32_t stream) = 0;
 
  protected:

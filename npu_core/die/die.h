@@ -1,5 +1,5 @@
-// One die: its memory, its cores, its devices and their transactions, in one time-ordered queue. It does not
-// know what network is outside its socket.
+// One die: its memory, cores, devices and transactions, with one time-ordered event queue. It does not know
+// which network is outside its socket.
 #pragma once
 
 #include <algorithm>
@@ -47,36 +47,36 @@ class Die final : public Accelerator {
       DieListener& listener, Time& last_progress);
   ~Die() override;
 
-  // Its parts.
+  // The parts of the die.
   MemorySystem& memory_system() { return memory_system_; }
   const MemorySystem& memory_system() const { return memory_system_; }
   CoreCluster& cluster() { return cluster_; }
   const CoreCluster& cluster() const { return cluster_; }
   Devices& devices() { return devices_; }
   Transactions& transactions() { return transactions_; }
-  // The parts of these that most ask for.
+  // Parts of these that are used most.
   TaskScheduler& scheduler() { return devices_.scheduler(); }
   DieMemory& memory() { return memory_system_.timing(); }
 
-  // What they share.
+  // What the parts share.
   const DieParameters& parameters() const { return parameters_; }
   const Clock& clock() const { return clock_; }
   std::uint64_t sys_count(Time at) const;
   DieListener& listener() { return listener_; }
   sim::PayloadPool& payloads() { return payloads_; }
   Time now() const { return queue_.now(); }
-  // Something has begun that had not just been done before: for the detection of hangs.
+  // For hang detection: something began that is no repetition of what was done just before.
   void progressed() { last_progress_ = std::max(last_progress_, now()); }
-  // To memory outside the die.
+  // Sends a request to memory outside the die.
   void submit(const sim::Request& request);
 
   // Puts a kernel into the default stream at `at` (not before now()), whose tasks run one after another in
   // the order given. Throws as CoreCluster::prepare().
   std::uint32_t launch(LaunchRequest request, Time at);
-  // Number of a kernel that is to be launched by a stream.
+  // A new launch number, for a kernel that a stream will launch.
   std::uint32_t new_launch() { return launches_++; }
-  // From now on writes into the log what tells who waited for whom. Before the first launch.
-  // `requests`: every request as well.
+  // From now on writes into the log everything that decides what waited for what. Before the first launch.
+  // `requests`: logs every request too.
   void keep_log(TraceLog& log, bool requests);
 
   // Accelerator. Units of its events: cores count from 0. Transfers go by the data path of the SDMA engine,

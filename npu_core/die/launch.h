@@ -1,4 +1,4 @@
-// A kernel launch as a die sees it: which program, on which cores, and what became of it.
+// A kernel launch as a die sees it: which program on which cores, and its times.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct TaskRecord;
 
 inline constexpr int kPhases = 32;
 
-// What a block runs on, as CANN's kernel types: an AIV, an AIC, or a group (MIX): an AIC and its two AIVs,
-// which all run the same program.
+// The cores that a block runs on, as CANN's kernel types: an AIV, an AIC, or a group (MIX) of an AIC and its
+// two AIVs, which all run the same program.
 enum class KernelType : std::uint8_t { aiv, aic, mix };
 
 struct LaunchRequest {
@@ -32,18 +32,18 @@ struct LaunchRequest {
   KernelType type = KernelType::aiv;
   std::shared_ptr<const PlayedLaunch> played = nullptr;  // in the program's place
   bool graph = false;  // part of a captured graph: set up while the task before runs
-  // 0: one on each core. The first ones begin so; each further one goes to the first of these cores, or whole
-  // groups, that is free again.
+  // 0: one block on each core. With more blocks than cores each further block goes to the first of these
+  // cores (or whole groups) that becomes free.
   std::uint32_t blocks = 0;
 
-  // As a stream's entry counts them: each core of a group has one.
+  // As a stream's entry counts them: one for each core of a group.
   std::uint32_t entry_blocks() const { return type == KernelType::mix ? 3 * blocks : blocks; }
 };
 
 // Times of one finished launch on one die.
 struct LaunchRecord {
   std::uint32_t launch = 0;  // number of the launch on this die
-  // What ran: the program's image, and the GM address of what the kernel was given.
+  // The program's image, and the GM address of the kernel's arguments.
   std::shared_ptr<const ElfImage> image;
   std::uint64_t arguments = 0;
   Time task_start;         // the launch had its turn at the head of its stream
@@ -62,15 +62,15 @@ inline constexpr std::uint16_t kSdmaCore = 0xff00;
 
 using sim::DependencyKind;
 
-// Not before `delay` after `on` got so far. A delay may be negative: what was waited for counted before.
+// Not before `delay` after `on` reached the point `kind`. A delay may be negative.
 struct Dependency {
   sim::TransactionId on = 0;
   DependencyKind kind = DependencyKind::completion;
   Time delay;
 };
 
-// An MTE instruction, or a copy of the SDMA engine, on its way, and what it waited for. Told when its first
-// request leaves.
+// An MTE instruction or a copy of the SDMA engine, and what it waited for. Reported when its first request
+// leaves.
 struct TransactionBegun {
   sim::TransactionId id = 0;
   std::uint64_t address = 0;  // global, of the first byte
@@ -102,7 +102,7 @@ struct JoinedAt {
   std::span<const Dependency> dependencies;
 };
 
-// What a die's streams and its host thread are given from outside.
+// What arrives for a die's streams from outside, and the calls of its host thread.
 struct HostPoint {
   enum class Kind : std::uint8_t {
     idle,    // nothing is under way on the whole machine; what is given next is given from here on
@@ -131,7 +131,7 @@ class DieListener {
  public:
   virtual void launch_started(int /*die*/, const LaunchRecord& /*record*/) {}
   virtual void launch_finished(int die, const LaunchRecord& record) = 0;
-  // Only of a die that is followed.
+  // Only where the die reports transactions (Accelerator::follow).
   virtual void transaction_begun(const TransactionBegun&) {}
   virtual void transaction_completed(const TransactionCompleted&) {}
   // An entry of a stream has completed.
@@ -139,9 +139,9 @@ class DieListener {
   // A write or atomic request of a transaction has reached die `target`.
   virtual void transaction_arrived(sim::TransactionId, int /*target*/, std::uint32_t /*bytes*/, Time /*at*/) {
   }
-  // What holds the bytes of a global address, for a debugger; nullptr: nothing that takes part.
+  // For a debugger: the store that holds a global address; nullptr where no unit that takes part has it.
   virtual BackingStore* memory_of(std::uint64_t /*address*/) { return nullptr; }
-  // Text a kernel printed.
+  // Text that a kernel printed.
   virtual void kernel_output(int die, int core, std::string_view text) = 0;
 
  protected:

@@ -1,5 +1,5 @@
-// A die's memory as its cores, its devices and others reach it: the bytes, when they come and go, who polls
-// them, and what is set aside of it.
+// A die's memory as its cores, its devices and other dies reach it: the bytes, the timing of accesses,
+// polling watches, and the reserved regions.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ class MemorySystem {
  public:
   MemorySystem(Die& die, const hw::Memory& parameters, int vector_cores);
 
-  // Bytes, without time; times, without bytes.
+  // The bytes, without timing; the timing, without bytes.
   BackingStore& store() { return store_; }
   const BackingStore& store() const { return store_; }
   DieMemory& timing() { return timing_; }
   const DieMemory& timing() const { return timing_; }
 
-  // True where the global address is in it.
+  // Whether the global address is in this memory.
   bool is_local(std::uint64_t address) const;
   // Bytes less what is set aside for the cores' private memories and the doorbells and queues of the die's
   // own.
   std::uint64_t allocatable() const;
-  // Offset of an address of a core's private memory; of its begin.
+  // Offset in this memory of an address of a core's private memory; of the first byte of it.
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   std::uint64_t private_begin(std::uint16_t core) const {
     return private_offset(core, CM384_PRIVATE_BASE, false);
   }
 
-  // Of cores: as CoreSocket has them.
+  // Accesses of cores, as CoreSocket describes them.
   Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags);
   Time atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation);
   Time private_access(const LocalAccess& access);
@@ -49,15 +49,15 @@ class MemorySystem {
   void write(const LocalAccess& access, const std::byte* bytes, sim::TagMask tags);
   std::uint64_t atomic_update(const LocalAccess& access, const AtomicUpdate& update, bool& payload);
   void expect(std::uint64_t offset) const;
-  // From now on this many cores may watch a range each.
+  // From now on so many cores may watch a range each.
   void set_cores(std::size_t count) { watches_.resize(count); }
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) {
     watches_.set(core, offset, bytes);
   }
 
-  // A request from outside, by a port of the on-die network: when its answer leaves.
+  // Serves a request from outside, through a port of the on-die network; returns when its response leaves.
   Time serve(sim::Request& request, sim::Outcome& outcome);
-  // It was written, at the event time: wakes who polls it.
+  // A range was written, at the event time: wakes the cores that poll it.
   void written(std::uint64_t offset, std::uint64_t bytes);
   void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
 

@@ -1,4 +1,4 @@
-// The transactions of a die: their ids, and who hears of them.
+// The transactions of a die: their ids, and who is notified of them.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ class Transactions {
  public:
   explicit Transactions(Die& die) : die_(die) {}
 
-  // From now on writes into the log what tells who waited for whom. `requests`: every request as well.
+  // From now on writes into the log everything that decides what waited for what. `requests`: every request
+  // too.
   void keep_log(TraceLog& log, bool requests);
   // nullptr: no log is kept.
   DieTracer* tracer() { return tracer_.get(); }
   // From now on notifies the die's listener.
   void follow() { follows_ = true; }
-  // Set by a replay, whose copies have ids already.
-  void stand_in(BlockRunner& runner) { runner_ = &runner; }
+  // Set by a replay, whose copies already have transaction ids.
+  void set_block_runner(BlockRunner& runner) { runner_ = &runner; }
   BlockRunner* runner() { return runner_; }
 
-  // A MTE instruction's first request leaves; a copy's of the SDMA engine.
+  // The first request of an MTE instruction leaves; of a copy of the SDMA engine. Returns the new id.
   sim::TransactionId begin(std::uint16_t core, const TransactionStart& start);
   sim::TransactionId begin_copy(const TransactionStart& start, const CopyStart& copy);
   void completed(std::uint16_t core, sim::TransactionId transaction, Time at);
-  // A request of another one's has come.
+  // A request from outside the die has arrived.
   void arrived(const sim::Request& request);
 
  private:

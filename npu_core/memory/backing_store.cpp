@@ -181,7 +181,7 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   std::uint32_t tags = page.tags[line];
   tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
   tags |= payload_blocks & touched;
-  if (!lent_.empty() && tags != 0) take_back(offset);
+  if (!lent_lines_.empty() && tags != 0) invalidate_line(offset);
   page.tags[line] = static_cast<std::uint16_t>(tags);
   const std::uint32_t plain = touched & ~tags;
   if (plain == 0) return;
@@ -291,7 +291,7 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
       offset += rest, bytes -= rest;
       continue;
     }
-    if (!lent_.empty()) take_back(offset);
+    if (!lent_lines_.empty()) invalidate_line(offset);
     std::uint16_t& tags = page_at(index).tags[(offset % kPageBytes) / kLineBytes];
     tags = static_cast<std::uint16_t>(tags | bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock));
     if (tags == 0xffff) release_if_payload(index);
@@ -312,17 +312,17 @@ bool BackingStore::has_payload(std::uint64_t offset, std::uint64_t bytes) const 
   return false;
 }
 
-std::byte* BackingStore::lend(std::uint64_t offset) {
+std::byte* BackingStore::lend_line(std::uint64_t offset) {
   const std::uint64_t start = offset - offset % kLineBytes;
   assert(contains(start, kLineBytes));
   if (has_payload(start, kLineBytes)) return nullptr;
-  lent_.insert(start);
+  lent_lines_.insert(start);
   return make_room(touch(start).line[start % kPageBytes / kLineBytes], 0, kLineBytes);
 }
 
-void BackingStore::take_back(std::uint64_t offset) {
+void BackingStore::invalidate_line(std::uint64_t offset) {
   const std::uint64_t start = offset - offset % kLineBytes;
-  if (lent_.erase(start) != 0) taken_back_.push_back(start);
+  if (lent_lines_.erase(start) != 0) invalidated_lines_.push_back(start);
 }
 
 void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
@@ -361,7 +361,7 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
       if (place.place != 0) {
         Slab& slab = place.whole ? lines_ : pairs_;
         std::memset(slab.at(place.place), 0, place.whole ? kLineBytes : kPairBytes);
-        if (!lent_.contains(offset)) {  // whoever has a pointer keeps it
+        if (!lent_lines_.contains(offset)) {  // whoever has a pointer keeps it
           slab.release(place.place);
           page.line[line] = {};
         }
@@ -372,8 +372,8 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void BackingStore::clear() {
-  taken_back_.insert(taken_back_.end(), lent_.begin(), lent_.end());
-  lent_.clear();
+  invalidated_lines_.insert(invalidated_lines_.end(), lent_lines_.begin(), lent_lines_.end());
+  lent_lines_.clear();
   directory_.clear();
   pages_.clear();
   free_pages_.clear();

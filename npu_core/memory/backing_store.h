@@ -56,19 +56,19 @@ class BackingStore {
   // Any length, for the host. read_bytes gives kStandIn for payload; write_bytes writes plain bytes.
   void read_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes) const;
   void write_bytes(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
-  // Makes every block that [offset, offset + bytes) touches payload (mode `control`).
+  // Makes every block payload that [offset, offset + bytes) touches (mode `control`).
   void mark_payload(std::uint64_t offset, std::uint64_t bytes);
   // True when a block of [offset, offset + bytes) is payload.
   bool has_payload(std::uint64_t offset, std::uint64_t bytes) const;
-  // The 512 B line of `offset` for somebody who reads and writes its bytes without asking (TLM's DMI); null
-  // where a block of it is payload. It stays in its place until a block becomes payload, or clear().
-  std::byte* lend(std::uint64_t offset);
-  // Offsets of lent lines of which a block has become payload since the last call.
-  std::vector<std::uint64_t> taken_back() { return std::exchange(taken_back_, {}); }
-  // All bytes of [offset, offset + bytes) are 0, and plain but for a block of payload that reaches beyond;
-  // what held them is free for others.
+  // A direct pointer to the 512 B line of `offset` (TLM's DMI); null where a block of it is payload. The
+  // pointer is valid until a block of the line becomes payload, or until clear().
+  std::byte* lend_line(std::uint64_t offset);
+  // Offsets of lines whose direct pointers have become invalid since the last call.
+  std::vector<std::uint64_t> pop_invalidated_lines() { return std::exchange(invalidated_lines_, {}); }
+  // Releases [offset, offset + bytes): its bytes read 0 and are plain, except for a block of payload that
+  // reaches beyond the range.
   void forget(std::uint64_t offset, std::uint64_t bytes);
-  // Forgets everything: all bytes 0 and plain.
+  // Resets the store: all bytes are 0 and plain.
   void clear();
 
   // Host memory held, in bytes.
@@ -138,7 +138,7 @@ class BackingStore {
   using Leaf = std::array<GroupPointer, kLeafGroups>;
 
   const Page* find(std::uint64_t offset) const;
-  void take_back(std::uint64_t offset);
+  void invalidate_line(std::uint64_t offset);
   // After a line of the page became payload: its place is free for another page where all of it is.
   void release_if_payload(std::uint32_t& index);
   static Group& payload_group();
@@ -160,8 +160,8 @@ class BackingStore {
   std::vector<Page> pages_;
   std::vector<std::uint32_t> free_pages_;  // indices
   Slab lines_{kLineBytes}, pairs_{kPairBytes};
-  std::set<std::uint64_t> lent_;  // offsets of lines
-  std::vector<std::uint64_t> taken_back_;
+  std::set<std::uint64_t> lent_lines_;  // offsets of lines
+  std::vector<std::uint64_t> invalidated_lines_;
 };
 
 }  // namespace cm384::npu

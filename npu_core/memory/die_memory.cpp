@@ -201,11 +201,11 @@ void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
     }
     t.start = ready;
   }
-  take_hold(a, t);
+  hold_line(a, t);
   hold_until(t, t.start);
 }
 
-void DieMemory::take_hold(const MemoryAccess& a, const Target& t) {
+void DieMemory::hold_line(const MemoryAccess& a, const Target& t) {
   t.hold->holder = a.requester;
   t.hold->whole = a.bytes == sim::kRequestBytes;
 }
@@ -219,7 +219,7 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   L2Cache::Victim victim;
   L2Line& line = l2_.allocate(t.number, victim);
   t.hold = &held_.of(t.number, a.at - calls_.look_ahead);
-  take_hold(a, t);
+  hold_line(a, t);
   t.hold->free = Time{};
   if (victim.dirty != 0) {
     ++statistics_.write_backs;

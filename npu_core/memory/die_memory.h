@@ -85,9 +85,9 @@ class DieMemory {
         behind_ != nullptr ? behind_->bytes() : hbm_.read_bytes() + hbm_.written_bytes();
     return moved + l2_.dirty_sectors() * sector_bytes_;
   }
-  // Puts another model in the place of HBM; before the first access, outlives the last.
+  // Replaces HBM by another model; before the first access. The model must outlive the last access.
   void replace_hbm(MemoryBehindL2& model) { behind_ = &model; }
-  // With those of L2 and HBM.
+  // Declares its counters, those of L2 and those of HBM.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
  private:
@@ -130,7 +130,7 @@ class DieMemory {
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);
   void enter(const MemoryAccess& access, Target& target, std::uint32_t moved);
-  static void take_hold(const MemoryAccess& access, const Target& target);
+  static void hold_line(const MemoryAccess& access, const Target& target);
   Time hold_time(const HeldLines::Hold& hold) const {
     return hold.whole ? parameters_.l2.whole_line_hold : parameters_.l2.line_hold;
   }

@@ -7,7 +7,7 @@ namespace cm384::npu {
 
 class Divider {
  public:
-  // By a number above 0.
+  // Divides by a number above 0.
   explicit Divider(std::uint32_t by) : by_(by), reciprocal_(~std::uint64_t{0} / by + 1) {}
 
   std::uint32_t by() const { return by_; }

@@ -139,7 +139,7 @@ int HbmChannel::find_gap(const HbmTiming& t, const Train& train, std::int64_t re
 }
 
 // Keeps a gap in the place of one that is over by cycle `at`, or of the smallest.
-void HbmChannel::leave_gap(const Gap& gap, std::int64_t at) {
+void HbmChannel::record_gap(const Gap& gap, std::int64_t at) {
   if (gaps_.empty()) return;
   Gap* worst = gaps_.data();
   std::int64_t least = INT64_MAX;
@@ -162,7 +162,7 @@ void HbmChannel::finish(const HbmTiming& t, const Train& train, std::int64_t col
   result.data_end = column + span + (train.write ? t.write_latency : t.read_latency) + t.ccd_s;
 }
 
-void HbmChannel::take_gap(const HbmTiming& t, const Train& train, int index, std::int64_t column,
+void HbmChannel::fill_gap(const HbmTiming& t, const Train& train, int index, std::int64_t column,
                           std::int64_t span, std::int64_t at) {
   Gap before = gaps_[static_cast<std::size_t>(index)], after = before;
   ++statistics_.backfills;
@@ -170,8 +170,8 @@ void HbmChannel::take_gap(const HbmTiming& t, const Train& train, int index, std
   before.to = column;
   after.from = column + span;
   before.edge_to = after.edge_from = edge(t, train);
-  leave_gap(before, at);
-  leave_gap(after, at);
+  record_gap(before, at);
+  record_gap(after, at);
 }
 
 // Places an ACT at or after `want` among those already placed, some of which may be later.
@@ -271,7 +271,7 @@ void HbmChannel::commit_columns(const HbmTiming& t, const Train& train, std::int
   if (!in_gap) {
     const std::uint8_t own = edge(t, train);
     const Gap gap{std::max(last_column_, at - t.ccd_l), column, train.write, last_edge_, own, in_order_++};
-    if (train.write == last_was_write_ && gap.to - gap.from > t.ccd_l * 2) leave_gap(gap, at);
+    if (train.write == last_was_write_ && gap.to - gap.from > t.ccd_l * 2) record_gap(gap, at);
     last_was_write_ = train.write;
     last_edge_ = own;
     last_column_ = column + span;
@@ -305,7 +305,7 @@ bool HbmChannel::hit_before_close(const HbmTiming& t, std::int64_t at, const Tra
   const int gap = find_gap(t, train, ready, span, column);
   if (gap < 0 || column + span > last) return false;
   statistics_.row_hits += train.banks;
-  take_gap(t, train, gap, column, span, at);
+  fill_gap(t, train, gap, column, span, at);
   finish(t, train, column, span, result);
   return true;
 }
@@ -346,7 +346,7 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
     if (gap < 0) column = std::max(ready, tail_bound(t, train, step));
   }
   if (gap >= 0) {
-    take_gap(t, train, gap, column, span, at);
+    fill_gap(t, train, gap, column, span, at);
   }
   commit_columns(t, train, column, step, gap >= 0, at);
   finish(t, train, column, span, result);

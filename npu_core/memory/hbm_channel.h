@@ -26,9 +26,9 @@ struct HbmTiming {
   std::uint32_t train_banks;
   std::uint32_t window;  // trains that a later one may go before
 
-  // From one burst of a train to the next.
+  // Cycles from one burst of a train to the next.
   std::int64_t step(std::uint32_t banks_in_train) const;
-  // From a row's ACT to the next row's.
+  // Cycles from a row's ACT to the next row's.
   std::int64_t row_cycle() const { return rc > ras + rp ? rc : ras + rp; }
   // RD to WR: the data bus changes hands with two idle cycles.
   std::int64_t read_to_write() const { return read_latency + ccd_s + 2 - write_latency; }
@@ -102,9 +102,9 @@ class HbmChannel {
   static std::int64_t clearance(const HbmTiming& timing, std::uint8_t one, std::uint8_t other);
   int find_gap(const HbmTiming& timing, const Train& train, std::int64_t ready, std::int64_t span,
                std::int64_t& column) const;
-  void take_gap(const HbmTiming& timing, const Train& train, int index, std::int64_t column,
+  void fill_gap(const HbmTiming& timing, const Train& train, int index, std::int64_t column,
                 std::int64_t span, std::int64_t at);
-  void leave_gap(const Gap& gap, std::int64_t at);
+  void record_gap(const Gap& gap, std::int64_t at);
   std::int64_t place_activate(const HbmTiming& timing, std::int64_t want, std::uint32_t group);
   std::int64_t open_rows(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t column,
                          std::int64_t step, Schedule& result);

@@ -28,7 +28,7 @@ class HbmMemory {
   // Whole bursts moved, writes counted when they enter a write queue.
   std::uint64_t read_bytes() const { return read_bytes_; }
   std::uint64_t written_bytes() const { return written_bytes_; }
-  // Of one channel; zero before the first access.
+  // Counters of one channel; zero before the first access.
   HbmChannelStatistics statistics(std::uint32_t channel) const;
   // Sum over all channels.
   HbmChannelStatistics total() const;
@@ -51,7 +51,7 @@ class HbmMemory {
   Write* queue(std::uint32_t channel) { return &writes_[std::size_t{channel} * queue_depth_]; }
   std::int64_t write_out(Controller& c, const Write& w, std::int64_t at);
   void drain_idle(Controller& c, std::uint32_t channel, std::int64_t at);
-  // A request has come to its channel, whose writes have used what was idle until then.
+  // A request at its channel, after queued writes have used the time that was idle until then.
   struct Arrived {
     HbmLocation where;
     Controller& controller;

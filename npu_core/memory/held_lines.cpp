@@ -10,13 +10,13 @@ HeldLines::Hold& HeldLines::make_room(std::uint32_t line, Time now) {
     grow(now);
     return of(line, now);
   }
-  return beside_.emplace_back(Hold{{}, line + 1, 0});
+  return overflow_.emplace_back(Hold{{}, line + 1, 0});
 }
 
-HeldLines::Hold* HeldLines::find_beside(std::uint32_t line, Time now) {
-  std::erase_if(beside_, [&](const Hold& hold) { return hold.free <= now && hold.key != line + 1; });
-  const auto found = std::ranges::find(beside_, line + 1, &Hold::key);
-  return found == beside_.end() ? nullptr : &*found;
+HeldLines::Hold* HeldLines::find_overflow(std::uint32_t line, Time now) {
+  std::erase_if(overflow_, [&](const Hold& hold) { return hold.free <= now && hold.key != line + 1; });
+  const auto found = std::ranges::find(overflow_, line + 1, &Hold::key);
+  return found == overflow_.end() ? nullptr : &*found;
 }
 
 void HeldLines::grow(Time now) {

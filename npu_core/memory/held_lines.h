@@ -1,5 +1,5 @@
-// Lines of L2 whose use by somebody, or whose way from HBM, is not over. What is over delays nobody and is
-// forgotten: a die holds a thousand lines at a time, its L2 has hundreds of thousands.
+// L2 lines that are in use by a requester or being filled from HBM. Holds that have ended delay nobody and
+// are dropped: a die holds a thousand lines at a time, its L2 has hundreds of thousands.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ class HeldLines {
       if (hold.key == line + 1) return hold;
       if (hold.free <= now) over = &hold;
     }
-    if (!beside_.empty()) [[unlikely]] {
-      if (Hold* const hold = find_beside(line, now)) return *hold;
+    if (!overflow_.empty()) [[unlikely]] {
+      if (Hold* const hold = find_overflow(line, now)) return *hold;
     }
     if (over == nullptr) [[unlikely]]
       return make_room(line, now);
@@ -40,8 +40,8 @@ class HeldLines {
     return *over;
   }
   std::size_t sets() const { return sets_.size(); }
-  // Holds that stand beside the table, as their lines share a set of the largest one.
-  std::size_t beside() const { return beside_.size(); }
+  // Holds that are kept outside the table because their lines share a full set of the largest one.
+  std::size_t overflow_size() const { return overflow_.size(); }
   // Asks the host's cache for it.
   void prefetch(std::uint32_t line) const { __builtin_prefetch(&sets_[set_of(line)], 1); }
 
@@ -50,15 +50,15 @@ class HeldLines {
   struct alignas(64) Set : std::array<Hold, kWays> {};
 
   std::uint32_t set_of(std::uint32_t line) const { return line * 0x9e3779b1u >> shift_; }
-  // In a table of twice the sets, or beside it.
+  // Makes room for a hold: in a table of twice the sets, or outside of it.
   Hold& make_room(std::uint32_t line, Time now);
   void grow(Time now);
-  // Forgets those that have ended.
-  Hold* find_beside(std::uint32_t line, Time now);
+  // The hold of a line that is kept outside the table, or null; drops those that have ended.
+  Hold* find_overflow(std::uint32_t line, Time now);
 
   unsigned shift_ = 32 - 6;
   std::vector<Set> sets_ = std::vector<Set>(std::size_t{1} << (32 - shift_));
-  std::vector<Hold> beside_;
+  std::vector<Hold> overflow_;
 };
 
 }  // namespace cm384::npu

@@ -1,4 +1,4 @@
-// What a die's memory counts, told to the registry.
+// Declares the counters of a die's memory.
 #include "npu_core/memory/die_memory.h"
 
 namespace cm384::npu {

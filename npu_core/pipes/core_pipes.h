@@ -64,9 +64,10 @@ class CorePipes {
   // bytes and tags. Must only be called when drained (or after a run that was given up).
   virtual void reset() = 0;
 
-  // Who watches; from the next block on. The core must be idle; the observer outlives its last block.
+  // Adds an observer, from the next block on. The core must be idle; the observer must outlive its last
+  // block.
   virtual void add_observer(PipeObserver& observer) = 0;
-  // The scalar unit has come to a phase of its kernel.
+  // The scalar unit has reached a phase mark of its kernel.
   virtual void mark_phase(std::uint32_t phase, std::int64_t cycle) const = 0;
 
   // For replay, in place of a program: the engine of `pipe` takes a copy whose first request may leave at
@@ -97,7 +98,7 @@ class CorePipes {
   // For hang reports: one line per pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us,
   // Compute at hello.cpp:42, pc 0x80000124"), empty when nothing waits.
   virtual std::string waiting_for(const PlaceText& place) const = 0;
-  // For the detection of hangs.
+  // For hang detection: what the core waits for.
   virtual Standstill standstill() const = 0;
   // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
   struct Places {
@@ -108,13 +109,13 @@ class CorePipes {
   virtual Places places() const = 0;
   // Asks for what the core's next events will touch beyond that, in stages of which each follows what the one
   // before has asked for: 1 queues, 2 the data under way.
-  virtual void prefetch(int stage) const = 0;
+  virtual void prefetch(int /*stage*/) const {}
   // The same of engine `which`, to which events of that `what` go: 1 lists, 2 the data under way.
-  virtual void prefetch_engine(std::uint32_t which, int stage) const = 0;
+  virtual void prefetch_engine(std::uint32_t /*which*/, int /*stage*/) const {}
   // Tags of engine n's remote requests start at n of these; the engine of a completion, and what it touches.
   static constexpr std::uint32_t kEngineTags = 0x1000;
   static constexpr std::uint32_t engine_of(std::uint32_t tag) { return (tag & 0xffff) / kEngineTags; }
-  virtual void prefetch_completion(std::uint32_t tag) const = 0;
+  virtual void prefetch_completion(std::uint32_t /*tag*/) const {}
 
   virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;
 };

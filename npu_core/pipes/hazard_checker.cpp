@@ -118,7 +118,7 @@ void HazardChecker::report(int pipe, bool write, std::uint64_t pc, int other, bo
                      .ordered = ordered,
                      .buffer = place.name,
                      .offset = offset - place.begin};
-  // What was waited for is known from here on; of a pipe's own instructions each is told once.
+  // What was waited for is known from here on; hazards of a pipe's own instructions are reported once.
   if (pipe == other) {
     written_ = std::max(written_, touch.sequence);
   } else if (ordered) {

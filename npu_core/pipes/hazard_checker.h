@@ -1,4 +1,4 @@
-// Finds pipes that meet in a local buffer without a flag or barrier that orders them.
+// Finds accesses of two pipes to the same bytes of a local buffer that no flag or barrier orders.
 //
 // Vector clocks among the pipes of a core: each pipe numbers its accesses and knows, for every other pipe,
 // the last access that is ordered before what it does next. set_flag carries the clock of its source,

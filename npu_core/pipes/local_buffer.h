@@ -33,7 +33,7 @@ class LocalBuffer {
 
   std::uint32_t bytes() const { return bytes_; }
 
-  // Buffers of one size whose cores run by turns: who had each page loaded last.
+  // Buffers of one size whose cores run on the same worker: which buffer loaded each page last.
   class Siblings {
    public:
     explicit Siblings(std::uint32_t bytes) : pages_(bytes / kPageBytes) {}
@@ -116,7 +116,7 @@ class LocalBuffer {
  private:
   using Page = std::array<std::byte, kPageBytes>;
   static const Page& zero_page();
-  // A page and one of its owners, who run by turns.
+  // A reference to a page that several buffers of one worker may share.
   class PageOwner {
    public:
     PageOwner() = default;

@@ -29,7 +29,7 @@ struct LocalRange {
     return (write || other.write) && begin < other.end && other.begin < end;
   }
 };
-// Of one instruction; neighbours are joined.
+// The ranges that one instruction touches; adjacent ones are merged.
 class LocalRanges {
  public:
   void add(std::uint32_t offset, std::uint32_t bytes, bool write);

@@ -24,7 +24,7 @@
 
 namespace cm384::npu {
 
-// What an engine counts, in its owner's statistics.
+// References to the counters of its owner's statistics that an engine updates.
 struct MteCounters {
   std::uint64_t& busy_ps;  // from an instruction's turn to issue to its last request
   std::uint64_t& local_requests;
@@ -34,7 +34,7 @@ struct MteCounters {
   std::uint64_t& merged;       // writes to memory outside that had to read first
 };
 
-// What one direction of hw::Mte comes to in picoseconds, for all cores of a die.
+// One direction of hw::Mte, converted to picoseconds, for all cores of a die.
 struct MteTiming {
   std::int64_t overhead_ps = 0;
   std::int64_t interval_ps = 0;
@@ -113,7 +113,7 @@ class MteEngine {
 
   std::uint32_t remote_outstanding() const { return remote_outstanding_; }
   std::uint64_t oldest_pc();
-  // Forgets everything; events and completions from before carry an older epoch and are to be ignored.
+  // Resets the engine; events and completions from before carry an older epoch and are to be ignored.
   void reset();
   std::uint64_t epoch() const { return epoch_; }
 

@@ -21,15 +21,14 @@
 namespace cm384::npu {
 
 // `Algebra` derives from it and has
-//     void advance(Value&, std::int64_t cycle, int pipe) const    by a pipe's own work (kPipeS: the scalar
-//     unit's) the
-//                                                                 moment comes to `cycle`; one that is later
-//                                                                 stays
-//     Value nothing() const                                       what is known of a flag that nobody has set
-//     Copy copy_of(std::uint64_t number, const Value& own) const  a copy that the engine takes
-//     bool complete(const Copy&) const, Value completion(const Copy&) const
-//     void join_idle(Value& scalar, int pipe, std::int64_t to) const  the scalar unit has waited for a pipe
-//     without engine void copy_taken(std::size_t engine, const PipeStep&), void worked(const PipeStep&)
+// - void advance(Value&, std::int64_t cycle, int pipe) const: by the pipe's own work (kPipeS: the scalar
+//   unit's) the moment reaches `cycle`; a later moment stays
+// - Value nothing() const: what is known of a flag that was never set
+// - Copy copy_of(std::uint64_t number, const Value& own) const: a copy that the engine accepts
+// - bool complete(const Copy&) const, Value completion(const Copy&) const
+// - void join_idle(Value& scalar, int pipe, std::int64_t to) const: the scalar unit has waited for a pipe
+//   without an engine
+// - void copy_taken(std::size_t engine, const PipeStep&), void worked(const PipeStep&)
 // Value: copied, joined (`a.join(b)`: a is not before b). Copy: has a `number`, counted from 1.
 template <class Algebra, class Value, class Copy>
 class PipeAutomaton : public PipeObserver {
@@ -189,8 +188,8 @@ class PipeAutomaton : public PipeObserver {
     scalar_ = start;
     parked_ = false;
   }
-  // By its own work the scalar unit comes to `cycle`, unless it was parked: then something else brought it
-  // there.
+  // The scalar unit reaches `cycle` by its own work, unless it was parked: then by what it waited
+  // for.
   void reaches(std::int64_t cycle) {
     if (!parked_) own().advance(scalar_, cycle, kPipeS);
     parked_ = false;

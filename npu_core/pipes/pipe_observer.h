@@ -1,4 +1,4 @@
-// Who watches the inside of a core, vector or cube: what its pipes do when, and how one waits for another.
+// Observer of the inside of a core, vector or cube: what its pipes do when, and how one waits for another.
 // All cycles are core cycles. A core tells as soon as it knows, often ahead of the die's time.
 #pragma once
 
@@ -37,7 +37,7 @@ struct PipeStep {
   VectorWork vector;
 };
 
-// Who looks at some of it only leaves the rest out.
+// All callbacks default to nothing: an observer overrides those that it needs.
 class PipeObserver {
  public:
   // The scalar unit stops at `cycle`, at an instruction that it will ask for again.

@@ -47,7 +47,7 @@ class PipeSet : public CorePipes {
   PipeSet(std::uint16_t core_number, const char* kind, const HazardSpace& space, std::uint32_t queue_depth,
           const Clock& core_clock, CoreSocket& die, PipeStatistics& counted);
   // pipe_set.cpp: what the scalar unit asks for
-  // Before each instruction: whatever the scalar unit waited for, it is here again.
+  // Before each instruction: the scalar unit is running again, whatever it waited for.
   void unpark() { parked_on = ParkedOn::nothing; }
   IssueAnswer issue_sync(const PipeInstruction& in, std::int64_t cycle);
   IssueAnswer push(int pipe, const PipeInstruction& in, std::int64_t cycle);
@@ -64,7 +64,7 @@ class PipeSet : public CorePipes {
   // pipe_set_poll.cpp: loops that poll without a mark
   // The copy reads the die's own memory, which may be watched for it.
   bool can_watch(const PipeInstruction& copy) const;
-  // Nothing is under way.
+  // Whether no instruction or request is in flight.
   bool settled();
   // A digest of the state that instructions leave behind in the pipes.
   std::uint64_t digest() const;

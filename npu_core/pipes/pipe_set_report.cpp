@@ -1,4 +1,4 @@
-// Flags, and what a core's pipes tell about themselves.
+// Flags, statistics, and reports of a core's pipes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What an engine has asked the own die's memory for and not got: bounded in bytes of whole sectors, whose
-// buffer frees in the order of the requests.
+// An engine's outstanding requests to its own die's memory: bounded in bytes of whole sectors, whose buffer
+// space frees in the order of the requests.
 #pragma once
 
 #include <algorithm>

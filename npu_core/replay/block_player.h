@@ -30,7 +30,7 @@ class BlockPlayer final : public PaceFollower {
   BlockPlayer(Die& die, std::uint32_t unit);
   ~BlockPlayer();
 
-  // A block of a launch that has a recording begins, at the event time.
+  // Starts a block of a launch that has a recording, at the event time.
   void start_block(const BlockStart& block);
   // While the die does not run.
   void ends_at(std::uint32_t launch, Time at) override;

@@ -22,7 +22,7 @@ class ByPc {
     }
     return entries_[slot - 1].counted;
   }
-  // Calls visit(pc, counted), in the order in which they came.
+  // Calls visit(pc, counted) for each entry, in the order in which entries were made.
   template <class Visit>
   void each(const Visit& visit) const {
     for (const Entry& entry : entries_) visit(entry.pc, entry.counted);

@@ -87,7 +87,7 @@ struct CoreCaches {
     fetched.fill(CacheTags::kInvalid);
   }
 
-  // The data cache is empty, lines under way have come; what the instruction cache holds stays.
+  // Empties the data cache and completes prefetches in flight; the instruction cache keeps its lines.
   void drop_data() {
     drop_all_shortcuts();
     data.clear();

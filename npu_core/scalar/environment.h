@@ -78,9 +78,9 @@ class ScalarEnvironment {
   // asked for CM384_CSR_SYS_COUNT when the program reads `time`.
   virtual std::uint64_t csr(std::uint32_t number, std::int64_t cycle) = 0;
 
-  // The program writes to a page of its private memory for the first time: it gets on, and cannot do so for
-  // ever.
-  virtual void page_taken() {}
+  // The program writes to a page of its private memory for the first time, which counts as progress: it can
+  // happen only so often.
+  virtual void page_allocated() {}
 
   // For a debugger: global memory as it is now, without time, one byte of it. Payload reads as stand-in
   // bytes. Returns false where there is no memory.

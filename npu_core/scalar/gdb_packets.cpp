@@ -11,7 +11,7 @@
 namespace cm384::npu {
 namespace {
 
-// A debugger keeps to the 4 KiB that it is told; whoever sends more is none.
+// A debugger keeps to the 4 KiB that it is offered; a peer that sends more is none.
 constexpr std::size_t kLongestPacket = 64u << 10;
 
 }  // namespace

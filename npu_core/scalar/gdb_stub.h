@@ -24,13 +24,13 @@ class GdbStub {
 
   std::uint16_t port() const { return port_; }
 
-  // Stands in for core.run(limit). The first call waits for a debugger and stops before the first
+  // Called in place of core.run(limit). The first call waits for a debugger and stops before the first
   // instruction. Never returns Stop::breakpoint. Throws MachineError when the debugger kills the program.
   // After a detach (or a lost connection) it is core.run().
   Stop run(ScalarCore& core, std::int64_t limit_cycle);
   // Tells a waiting debugger how the program ended.
   void ended(int status);
-  // From now on it lets cores run, until one faults: it waits for a debugger then.
+  // From now on lets cores run until one faults; only then waits for a debugger.
   void wait_for_fault() { at_fault_ = true; }
   // A core that runs under it has faulted, and the run is about to end: the debugger may look at it.
   void faulted(ScalarCore& core, std::string_view report);

@@ -1,5 +1,5 @@
-// What the blocks of a program have done by the rules that hold for it (npu::KernelRules), of all cores and
-// launches. For any thread.
+// What the rules that hold for a program (npu::KernelRules) have caused: waits, lines written back, hazards;
+// of all cores and launches. May be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class KernelLog final : public HazardListener {
   const OrderWaits& waits() const { return waits_; }
   // Lines of global memory that blocks ended with dirty and that were written back.
   std::uint64_t written_lines() const { return written_lines_; }
-  // Each block's, in no order.
+  // Hazards of all blocks, in no order.
   const std::vector<Hazard>& hazards() const { return hazards_; }
 
  private:

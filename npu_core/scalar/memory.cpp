@@ -170,7 +170,7 @@ ScalarCore::Access ScalarCore::store_piece(std::uint64_t address, unsigned bytes
 
 std::byte* ScalarCore::writable(std::uint64_t address) {
   if (caches_ != nullptr && !memory_.is_owned(address)) {
-    environment_.page_taken();
+    environment_.page_allocated();
     // The page gets bytes of its own: shortcuts to the shared ones end.
     for (Shortcut& s : caches_->shortcuts) {
       if (s.load_tag / kPageBytes == address / kPageBytes) s = Shortcut{};

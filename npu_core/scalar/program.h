@@ -59,7 +59,7 @@ class Program {
   const KernelRules& rules() const { return rules_; }
   // Before its first launch.
   void set_rules(const KernelRules& rules) { rules_ = rules; }
-  // What its blocks have done by these rules.
+  // What these rules have caused in its blocks.
   KernelLog& log() { return log_; }
   // Executable addresses of the image, [low, high).
   std::uint64_t text_low() const { return text_low_; }

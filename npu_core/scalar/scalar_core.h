@@ -104,17 +104,19 @@ class ScalarCore {
   void set_debugged(bool on) { debugged_ = on; }
   // run() returns Stop::stored after a store that touches the 8 bytes at the (aligned) address.
   void watch_word(std::uint64_t address);
-  // For loops that poll (npu_core/cluster/poll_finder.h). From a pipe instruction on, in which it is called,
-  // a turn is watched: `timed` are registers, as OperandUse has them, that come from a counter of time.
+  // For polling loops (npu_core/cluster/poll_finder.h). Called within a pipe instruction; from there on one
+  // turn of the loop is recorded. `timed`: registers, as bits of OperandUse, whose values come from a cycle
+  // counter.
   void begin_turn(std::uint64_t timed);
-  // At the same instruction again: nothing when the turn did what it would do once more, or left registers or
-  // private memory changed; else the registers that come from a counter now.
+  // At the same instruction again: the registers that now come from a counter, where another turn would
+  // change nothing; nothing where it would, or where the turn left registers or private memory changed.
   std::optional<std::uint64_t> end_turn();
   void forget_turn();
   // One line an instruction: cycle, core, pc, symbol, encoding, disassembly. Null: off, at no cost.
   void set_trace(std::FILE* file) { trace_ = file; }
 
-  // Who counts where its cycles go, from the next start() on; outlives its last run. Null: nobody.
+  // Sets the profile that counts where cycles go, from the next start() on; it must outlive the last run.
+  // Null: none.
   void set_profile(ScalarProfile* profile) { profile_ = profile; }
 
   // Counters since start().
@@ -145,7 +147,7 @@ class ScalarCore {
   void prefetch(int stage) const;
   // Bytes this core holds on the heap.
   std::size_t footprint() const;
-  // True while a register holds a value computed from payload.
+  // Whether a register holds a value computed from payload.
   bool tainted() const { return (taint_ & ~std::uint64_t{1}) != 0; }
 
  private:

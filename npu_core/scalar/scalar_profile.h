@@ -78,7 +78,7 @@ class ScalarTables {
   const Counts& counts(std::size_t program) const { return counts_[program]; }
   void clear() { std::ranges::fill(counts_, Counts{}); }
 
-  // By pc; and all of it.
+  // The counts by pc; their sum.
   static std::map<std::uint64_t, ScalarCycles> instructions(const Program& program, const Counts& counts,
                                                             Blocks& blocks);
   static ScalarCycles total(const Program& program, const Counts& counts, Blocks& blocks);
@@ -88,7 +88,7 @@ class ScalarTables {
   std::vector<Counts> counts_;
 };
 
-// Of one core.
+// The profile of one core.
 class ScalarProfile {
  public:
   // `tables` outlives it.
@@ -140,7 +140,7 @@ class ScalarProfile {
     if (parked_cycle_ >= 0) stalled(parked_pc_, parked_why_, cycle - std::exchange(parked_cycle_, -1));
   }
 
-  // What was counted before was warm-up; the tables are cleared by themselves.
+  // Discards what was counted before: it was warm-up. Does not clear the tables.
   void clear();
   // Programs in the order of their first starts here, and how often each was started: blocks of launches.
   struct Started {

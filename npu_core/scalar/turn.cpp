@@ -39,7 +39,7 @@ bool reads_identity(std::uint32_t csr) {
   }
 }
 
-// A pipe instruction that moves nothing out of the core and tells nobody anything.
+// A pipe instruction that moves nothing out of the core and notifies nothing outside.
 bool stays_inside(std::uint32_t raw) {
   const std::uint32_t instruction_class = (raw >> 12) & 7, operation = (raw >> 7) & 31;
   switch (instruction_class) {

@@ -1,7 +1,7 @@
 // An accelerator without cores: memory, a port, a queue of transfers. It replays imported traces, and
 // describes a part of which no more is known than how it moves data.
 //
-// A transfer comes to the queue, start_latency later a free engine takes it. Engines take turns request by
+// A transfer enters the queue; start_latency later a free engine takes it. Engines take turns request by
 // request, as the channels of the Ascend die's SDMA engine, whose data path they share.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace cm384::npu {
 
-// A fixed latency behind one data bus.
+// Memory timing: a fixed latency behind one data bus.
 class PlainMemory {
  public:
   explicit PlainMemory(const hw::TransferEngine& parameters)
@@ -25,7 +25,7 @@ class PlainMemory {
         read_latency_(parameters.memory_read_latency),
         write_latency_(parameters.memory_write_latency) {}
 
-  // When the data (read) or the acknowledgement (write) of an access at `now` is there.
+  // When the data (read) or the acknowledgement (write) of an access at `now` is available.
   Time access(bool write, std::uint32_t bytes, Time now) {
     const std::int64_t asked = byte_.tick_at_or_after(now);
     const std::int64_t first = std::max(free_, asked);

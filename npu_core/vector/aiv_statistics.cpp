@@ -1,4 +1,4 @@
-// What a vector core counts, told to the registry.
+// Declares the counters of a vector core.
 #include "npu_core/vector/aiv.h"
 
 namespace cm384::npu {

@@ -9,7 +9,7 @@
 
 namespace cm384::npu {
 
-// As enum cm384_rounding.
+// Rounding modes, with the values of enum cm384_rounding.
 enum class Rounding : std::uint8_t {
   nearest_even = 0,
   floor = 1,

@@ -119,7 +119,7 @@ void decode_reduce(VectorInstruction& v, const Strides& s, std::uint64_t b) {
     v.repeats *= chunks;
     if (pattern == 0) {
       const std::uint32_t stride = v.scalar == 0 ? bit_bytes : s.repeat[1] * sim::kBlockBytes;
-      v.sources[2] = packed(v.further, chunks * bit_bytes, stride, repeats);
+      v.sources[2] = packed(v.scalar_high, chunks * bit_bytes, stride, repeats);
       check(v.sources[2], bit_bytes, "selection bits", v.pc);
     }
     // Where the result ends depends on the bits: the operation itself checks it.
@@ -194,8 +194,9 @@ VectorInstruction decode_vector(const PipeInstruction& in, std::uint64_t mask_lo
   v.pc = in.pc;
   v.mask_low = mask_low;
   v.mask_high = mask_high;
+  v.payload_scalar = in.tainted_scalar;
   v.scalar = static_cast<std::uint32_t>(in.b);
-  v.further = static_cast<std::uint32_t>(in.b >> 32);
+  v.scalar_high = static_cast<std::uint32_t>(in.b >> 32);
   const Strides s = strides_of(in.c);
   v.repeats = s.repeats;
   if (in.instruction_class == CM384_CLASS_REDUCE && in.operation == CM384_VMERGE) {
@@ -214,7 +215,7 @@ VectorInstruction decode_vector(const PipeInstruction& in, std::uint64_t mask_lo
       if (v.scalar != CM384_ROUND && v.scalar != CM384_ODD) fault(in.pc, "no such rounding");
       v.type = static_cast<std::uint8_t>(v.scalar);
     }
-    if (v.further != 0 && in.operation != CM384_S32_TO_F16) fault(in.pc, "this conversion has no factor");
+    if (v.scalar_high != 0 && in.operation != CM384_S32_TO_F16) fault(in.pc, "this conversion has no factor");
     const ConvertSizes sizes = kConvert[in.operation];
     const std::uint32_t elements = convert_elements(in.operation);
     const auto pieces = [elements](std::uint32_t size) { return elements * size / sim::kBlockBytes; };

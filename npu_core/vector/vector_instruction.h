@@ -92,8 +92,9 @@ struct VectorInstruction {
   bool uses_mask = true;
   bool stops = false;  // a merge: when one of its lists is used up
   std::uint32_t repeats = 0;
-  std::uint32_t scalar = 0;   // low half of rs2
-  std::uint32_t further = 0;  // high half
+  bool payload_scalar = false;    // payload mode control: the scalar was computed from payload
+  std::uint32_t scalar = 0;       // low half of rs2
+  std::uint32_t scalar_high = 0;  // high half
   std::uint64_t mask_low = ~std::uint64_t{0}, mask_high = ~std::uint64_t{0};
   VectorOperand destination;
   std::array<VectorOperand, 4> sources;  // 0, 1, packed bits of select and gather mask; lists of a merge

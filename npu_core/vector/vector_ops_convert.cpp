@@ -94,8 +94,8 @@ void execute_convert(const VectorInstruction& v, UBuffer& u) {
       return rounded<S32, float>(
           v, u, [](S32 x) { return static_cast<float>(x); }, s32_to_f32);
     case CM384_S32_TO_F16:
-      if (v.further != 0) {
-        const float factor = std::bit_cast<float>(v.further);
+      if (v.scalar_high != 0) {
+        const float factor = std::bit_cast<float>(v.scalar_high);
         return rounded<S32, U16>(
             v, u, [factor](S32 x) { return f32_to_f16(static_cast<float>(x) * factor); },
             [factor](S32 x, Rounding m) { return f32_to_f16(static_cast<float>(x) * factor, m); });

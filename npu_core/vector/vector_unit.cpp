@@ -127,6 +127,7 @@ std::int64_t occupancy(const VectorCostTable::Row& row, std::uint32_t repeats, s
 }
 
 void perform(const VectorInstruction& v, UBuffer& u) {
+  if (v.payload_scalar) return tag_payload(v, u);
   if (u.tagged()) {
     if (reads_payload(v, u)) return tag_payload(v, u);
     set_plain(v, u);

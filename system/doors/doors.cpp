@@ -43,7 +43,7 @@ ForeignEndpoint& Doors::endpoint(int number) {
       throw;
     }
     found->set_patience(patience_);
-    found->set_taken_back([this] { memory_.take_back(); });
+    found->set_invalidate_pointers([this] { memory_.invalidate_pointers(); });
   }
   return *found;
 }
@@ -86,10 +86,10 @@ void Doors::set_patience(Time patience) {
 
 // An initiator may ask for something to happen now.
 void Doors::set_lookahead() {
-  Time ahead = initiators_.empty() ? machine_.link_lookahead() - Time{1} : Time{};
+  Time ahead = initiators_.empty() ? machine_.foreign().link_lookahead() - Time{1} : Time{};
   for (const auto& [number, door] : targets_) ahead = std::min(ahead, door->options().latency);
   for (auto& [number, at] : endpoints_) at->set_ahead(ahead);
-  machine_.set_foreign_lookahead(ahead);
+  machine_.foreign().set_lookahead(ahead);
 }
 
 }  // namespace cm384::doors

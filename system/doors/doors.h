@@ -29,7 +29,7 @@ namespace cm384::doors {
 
 class Doors {
  public:
-  // For a machine that outlives them.
+  // `machine` must outlive the doors.
   explicit Doors(supernode::Supernode& machine) : machine_(machine), memory_(machine) {}
   ~Doors();
   Doors(const Doors&) = delete;

@@ -24,13 +24,13 @@ ForeignEndpoint::ForeignEndpoint(const sc_core::sc_module_name& name, supernode:
     : sc_module(name),
       machine_(machine),
       place_(place_of(machine.parameters().topology, endpoint)),
-      queue_(machine.foreign_surroundings(endpoint).source),
-      payloads_(machine.foreign_surroundings(endpoint).payloads),
-      controller_(machine.foreign_surroundings(endpoint).fabric, static_cast<ub::Endpoint>(endpoint), queue_,
-                  kController, machine.foreign_surroundings(endpoint).packets, payloads_) {
+      queue_(machine.foreign().surroundings(endpoint).source),
+      payloads_(machine.foreign().surroundings(endpoint).payloads),
+      controller_(machine.foreign().surroundings(endpoint).fabric, static_cast<ub::Endpoint>(endpoint),
+                  queue_, kController, machine.foreign().surroundings(endpoint).packets, payloads_) {
   controller_.set_client(*this);
   controller_.set_target(*this);
-  machine.join(*this);
+  machine.foreign().join(*this);
   SC_HAS_PROCESS(ForeignEndpoint);
   SC_METHOD(run);
   dont_initialize();
@@ -38,7 +38,7 @@ ForeignEndpoint::ForeignEndpoint(const sc_core::sc_module_name& name, supernode:
 }
 
 ForeignEndpoint::~ForeignEndpoint() {
-  machine_.leave(*this);
+  machine_.foreign().leave(*this);
 }
 
 void ForeignEndpoint::submit(const sim::Request& request) {
@@ -69,14 +69,14 @@ void ForeignEndpoint::run() {
       }
     });
   } catch (...) {  // SystemC must not see it
-    machine_.fail(std::current_exception());
+    machine_.foreign().fail(std::current_exception());
     return;
   }
   arm();
 }
 
 void ForeignEndpoint::look() {
-  if (take_back_) take_back_();
+  if (invalidate_pointers_) invalidate_pointers_();
   arm();
 }
 
@@ -87,7 +87,7 @@ void ForeignEndpoint::arm() {
 }
 
 void ForeignEndpoint::fail(const std::string& what) {
-  machine_.fail(std::make_exception_ptr(MachineError(what)));
+  machine_.foreign().fail(std::make_exception_ptr(MachineError(what)));
 }
 
 void ForeignEndpoint::check(Time now) const {

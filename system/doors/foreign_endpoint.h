@@ -29,23 +29,25 @@ class ForeignEndpoint final : public sc_core::sc_module,
   ForeignEndpoint(const sc_core::sc_module_name& name, supernode::Supernode& machine, int endpoint);
   ~ForeignEndpoint() override;
 
-  // As texts call it: "die 5", "CPU socket 2".
+  // Its name in messages: "die 5", "CPU socket 2".
   const std::string& place() const { return place_; }
   supernode::Supernode& machine() { return machine_; }
   sim::PayloadPool& payloads() { return payloads_; }
   void set_initiator(InitiatorDoor& door) { initiator_ = &door; }
   void set_target(TargetDoor& door) { target_ = &door; }
   void set_ahead(Time ahead) { ahead_ = ahead; }
-  // Called after modules have run.
-  void set_taken_back(std::function<void()> take_back) { take_back_ = std::move(take_back); }
-  // A model that has not answered for so long has stopped.
+  // Sets what is called after modules have run: direct memory pointers may have become invalid.
+  void set_invalidate_pointers(std::function<void()> invalidate_pointers) {
+    invalidate_pointers_ = std::move(invalidate_pointers);
+  }
+  // A model that has not answered for so long counts as hung, and ends the run.
   void set_patience(Time patience) { patience_ = patience; }
 
-  // An initiator's request, to leave at request.at.
+  // Sends an initiator's request at request.at.
   void submit(const sim::Request& request);
-  // After something was put into the queue.
+  // Schedules the next activation, after events were added to the queue.
   void arm();
-  // What is put into the queue now must not be earlier.
+  // The earliest time that an event added now may have.
   Time horizon() const;
   // Ends the run with a MachineError: `what` the foreign model at this place did.
   void fail(const std::string& what);
@@ -74,7 +76,7 @@ class ForeignEndpoint final : public sc_core::sc_module,
   Time patience_ = Time::never();
   std::vector<sim::Request> submitted_;  // by argument of their event
   std::vector<std::uint32_t> free_;      // of those
-  std::function<void()> take_back_;
+  std::function<void()> invalidate_pointers_;
   sc_core::sc_event wake_;
 };
 

@@ -131,7 +131,7 @@ void InitiatorDoor::completed(const sim::Completion& completion, Time at) {
 }
 
 void InitiatorDoor::end(Transfer& transfer, Time at) {
-  endpoint_.machine().progressed(at);
+  endpoint_.machine().foreign().progressed(at);
   transfer.transaction->set_response_status(
       transfer.outcome == sim::Outcome::done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if (transfer.done) {

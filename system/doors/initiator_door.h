@@ -1,4 +1,4 @@
-// An initiator of somebody else's on a Unified Bus port: reads and writes global memory
+// A foreign initiator on a Unified Bus port: reads and writes global memory
 // (firmware/abi/memory_map.h) like a die or a CPU socket.
 //
 // Blocking: b_transport returns at the simulated time at which the last of its requests completed. Four
@@ -34,10 +34,10 @@ class InitiatorDoor final : public sc_core::sc_module {
   // has something to do.
   void hold();
   void release();
-  // Transactions under way.
+  // Transactions in flight.
   std::size_t pending() const { return transfers_.size(); }
 
-  // For ForeignEndpoint, PlainMemory.
+  // Called by ForeignEndpoint and PlainMemory.
   void completed(const sim::Completion& completion, Time at);
   void check(Time now, Time patience) const;
   std::string report() const;

@@ -1,4 +1,4 @@
-// A memory of somebody else's in the place of a die's HBM, behind its L2: its times are the model's, the
+// A foreign memory in the place of a die's HBM, behind its L2: its times are the model's, the
 // bytes stay with the die.
 //
 // L2 asks while the die runs ahead of SystemC's time, so the model is called by b_transport with how far

@@ -1,4 +1,4 @@
-// How texts call a phase and a response of TLM's base protocol.
+// Names, for messages, of a phase and a response of TLM's base protocol.
 #pragma once
 
 #include <sstream>

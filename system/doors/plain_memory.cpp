@@ -59,7 +59,7 @@ bool PlainMemory::get_direct_mem_ptr(tlm::tlm_generic_payload& transaction, tlm:
   dmi.set_end_address(address - within + sim::kRequestBytes - 1);
   npu::BackingStore* store = store_of(address);
   std::byte* line = store != nullptr && store->contains(offset - within, sim::kRequestBytes)
-                        ? store->lend(offset)
+                        ? store->lend_line(offset)
                         : nullptr;
   if (line == nullptr) return false;
   dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(line));
@@ -74,9 +74,9 @@ bool PlainMemory::get_direct_mem_ptr(tlm::tlm_generic_payload& transaction, tlm:
   return true;
 }
 
-void PlainMemory::take_back() {
+void PlainMemory::invalidate_pointers() {
   for (const Lent& lent : lent_) {
-    for (const std::uint64_t line : lent.store->taken_back()) {
+    for (const std::uint64_t line : lent.store->pop_invalidated_lines()) {
       for (InitiatorDoor* door : initiators_)
         door->invalidate(lent.base + line, lent.base + line + sim::kRequestBytes - 1);
     }

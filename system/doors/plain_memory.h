@@ -21,7 +21,7 @@ class PlainMemory {
   explicit PlainMemory(supernode::Supernode& machine) : machine_(machine) {}
 
   void add(InitiatorDoor& door) { initiators_.push_back(&door); }
-  // Memory behind a target's door is asked for from its model.
+  // Reads and writes of the memory behind a target's door go to its model.
   void add(int endpoint, TargetDoor& door) { targets_.push_back({endpoint, &door}); }
 
   // Bytes read or written: fewer than asked for where the memory ends, 0 where there is none.
@@ -29,8 +29,8 @@ class PlainMemory {
   // Grants the 512 B around an address of a die or CPU socket that takes part, while no byte of them is
   // tensor payload. What is written so wakes no core that polls it.
   bool get_direct_mem_ptr(tlm::tlm_generic_payload& transaction, tlm::tlm_dmi& dmi);
-  // Withdraws from all initiators what has become tensor payload.
-  void take_back();
+  // Invalidates the direct memory pointers of all initiators to lines that have become tensor payload.
+  void invalidate_pointers();
 
  private:
   struct Foreign {

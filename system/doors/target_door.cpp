@@ -180,7 +180,7 @@ void TargetDoor::finish(Jobs::iterator job, Time at) {
     std::memcpy(endpoint_.payloads().bytes(payload.chunk), transaction.bytes.data(),
                 transaction.get_data_length());
   }
-  endpoint_.machine().progressed(at);
+  endpoint_.machine().foreign().progressed(at);
   endpoint_.controller().answer(job->request, payload,
                                 done ? sim::Outcome::done : sim::Outcome::address_fault, at);
   if (next_ == job) ++next_;

@@ -1,5 +1,5 @@
-// A target of somebody else's on a Unified Bus port: requests of dies, CPU sockets and other foreign models
-// reach his model as transactions of at most 512 B, with offsets in his memory as addresses.
+// A foreign target on a Unified Bus port: requests of dies, CPU sockets and other foreign models reach the
+// model as transactions of at most 512 B, with offsets in its memory as addresses.
 //
 // A request comes to the model at the time at which it would come to a die's memory, and its answer leaves at
 // the time at which the model's is complete: b_transport's return plus its delay, or BEGIN_RESP plus its own.
@@ -53,7 +53,7 @@ class TargetDoor final : public sc_core::sc_module {
   // Requests that the model has and has not answered.
   std::size_t pending() const { return jobs_.size(); }
 
-  // For ForeignEndpoint, PlainMemory.
+  // Called by ForeignEndpoint and PlainMemory.
   Time access(sim::Request& request, sim::Outcome& outcome);
   unsigned debug(tlm::tlm_generic_payload& transaction, std::uint64_t offset);
   void check(Time now, Time patience) const;

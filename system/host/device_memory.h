@@ -1,5 +1,5 @@
-// Memory of a die that is given back together. Weights may be those of another one, and single regions
-// another's output or input.
+// Memory of a die that is freed together. Weights may be borrowed from another DeviceMemory, and single
+// regions may be another operator's output or input.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ class DeviceMemory {
     own_.push_back(address);
     return address;
   }
-  // Memory of another that outlives this, in the place of an allocation.
+  // Uses memory of another owner, which outlives this object, in the place of an allocation.
   std::uint64_t use(std::uint64_t address, std::uint64_t bytes) {
     regions_.push_back({address, bytes});
     return address;
   }
-  // Weights are those of `lender`, which has all of its own and outlives this: the same sizes in the same
-  // order.
+  // Takes the weights of `lender` instead of allocating: the same sizes in the same order. `lender` outlives
+  // this object and has weights of its own.
   void borrow_weights_of(const DeviceMemory& lender) { lender_ = &lender; }
   // As allocate_lines. Throws std::logic_error where the lender has none of this size at this place.
   std::uint64_t allocate_weights(std::uint64_t bytes) {
@@ -50,9 +50,9 @@ class DeviceMemory {
       throw std::logic_error("weights to share differ");
     return use(lender_->weights_[borrowed_++].address, bytes < 512 ? 512 : bytes);
   }
-  // At least 512 B, for what may be empty.
+  // Allocates at least 512 B, for operands that may be empty.
   std::uint64_t allocate_lines(std::uint64_t bytes) { return allocate(bytes < 512 ? 512 : bytes); }
-  // Address of a block of its own with this value.
+  // Allocates a block for `value`, writes it there and returns its address.
   template <class T>
   std::uint64_t put(const T& value) {
     const std::uint64_t address = allocate(sizeof value);
@@ -62,7 +62,7 @@ class DeviceMemory {
 
   Runtime& runtime() const { return runtime_; }
   int die() const { return die_; }
-  // In the order in which they were allocated.
+  // The regions, in the order in which they were allocated.
   const std::vector<Region>& regions() const { return regions_; }
 
  private:

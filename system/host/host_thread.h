@@ -1,4 +1,4 @@
-// The host's thread that drives one die: a list of calls, worked off in simulated time. A call takes the
+// The host's thread that drives one die: a list of calls, executed in simulated time. A call takes the
 // thread for host.call. One that submits a copy, or a kernel outside a captured graph, takes it until its
 // entry has left, submit_latency: nobody else runs runtime and driver. The entry of a call that submits
 // arrives at the die submit_latency + doorbell_latency after it began; a call that synchronises holds the
@@ -34,7 +34,7 @@ struct HostTask {
   npu::TaskRecord record;
 };
 
-// Threads that meet; shared by their calls.
+// A barrier of host threads; shared by their calls.
 struct HostBarrier {
   class HostThread* counter = nullptr;     // counts those that come
   std::size_t number = 0;                  // among those that it counts
@@ -68,17 +68,17 @@ class HostThread final : public supernode::Driver {
   void call(HostCall call, Time at);
   // It has done all its calls.
   bool idle() const { return calls_.empty() && !armed_; }
-  // Told of every call as it is worked off, with when it began and when the thread may go on; a wait begins
-  // when it is over.
+  // Called for every call as it is executed, with its begin and the time at which the thread continues; a
+  // wait is reported when it is over.
   std::function<void(const HostCall& call, Time begin, Time end)> call_done;
-  // Makes this thread count those that come to `barrier`.
+  // Makes this thread count the threads that reach `barrier`.
   void count(const std::shared_ptr<HostBarrier>& barrier);
   // Number of a new task, for a call that submits.
   std::size_t new_task();
   const HostTask& task(std::size_t number) const { return tasks_[number]; }
   std::size_t tasks() const { return tasks_.size(); }
-  // What became of them where another process has worked them off (base/engine/peers.h).
-  void take_tasks(std::vector<HostTask> tasks) { tasks_ = std::move(tasks); }
+  // Replaces the tasks by those of the process that executed them (base/engine/peers.h).
+  void replace_tasks(std::vector<HostTask> tasks) { tasks_ = std::move(tasks); }
   const std::vector<HostTask>& all_tasks() const { return tasks_; }
 
   void handle(int die, const sim::Event& event) override;
@@ -98,7 +98,7 @@ class HostThread final : public supernode::Driver {
   void go_on(Time at);
   void done(const HostCall& call, Time begin, Time end);
   bool submit(const HostCall& call);
-  // The entry of the call is under way from now on.
+  // Sends the entry of the call to the die.
   void send(const HostCall& call, std::deque<HostCall>& way, Time latency, What arrives);
   void arrive(std::deque<HostCall>& way, Time at);
   bool has_room(std::uint32_t stream);

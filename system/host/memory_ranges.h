@@ -1,5 +1,4 @@
-// What of a memory is given out: ranges, found first fit. While nothing is given back, each lies behind the
-// one before.
+// First-fit allocator of ranges of a memory. While nothing was freed each range lies behind the one before.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +19,9 @@ class MemoryRanges {
   // The range that allocate() gave at `begin` is free again, with what lay before it for its alignment.
   // Returns it; nothing where none begins there.
   std::optional<Range> release(std::uint64_t begin);
-  // Whether all of [begin, begin + bytes) is given out.
+  // Whether all of [begin, begin + bytes) is allocated.
   bool holds(std::uint64_t begin, std::uint64_t bytes) const;
-  // Given out, with what alignment costs.
+  // Bytes allocated, padding for alignment included.
   std::uint64_t used() const;
 
  private:

@@ -1,4 +1,4 @@
-// Where ranks stand: a rank is a die. One policy is chosen for a run.
+// Placement of ranks on dies. One policy is chosen for a run.
 #pragma once
 
 #include <cstdint>

@@ -171,7 +171,7 @@ void Replay::enter(TrafficRecord& record) {
       ++e.unresolved;
       Entry& on = entry(d.on);
       (d.kind == Kind::arrival ? on.arrival_waiters : on.waiters).push_back({number, d.kind, d.delay});
-      if (joins(e.record)) ++waits_on(e, where_told(d));
+      if (joins(e.record)) ++waits_on(e, die_told(d));
     }
     if (joins(e.record)) own_if_on_one_die(number);
   }
@@ -246,7 +246,7 @@ void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at
   settle();
 }
 
-// An arrival is told by the thread of the die that it is at, the rest by that of the record's own die.
+// An arrival is handled by the thread of the die that it is at, the rest by that of the record's own die.
 void Replay::happened(std::uint64_t number, Kind kind, Time at) {
   Entry& e = entry(number);
   Past& past = e.past;
@@ -285,7 +285,7 @@ void Replay::settle() {
   }
 }
 
-// Those that belong to another die are told between windows.
+// Records of another die are notified between windows.
 void Replay::notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters) {
   Acting& acting = acting_.mine();
   bool later = false;
@@ -304,7 +304,7 @@ void Replay::notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters) 
 void Replay::release_waiter(std::uint64_t number, const TrafficDependency& on) {
   Entry& e = entry(number);
   release(on, e);
-  if (joins(e.record)) --waits_on(e, where_told(on));
+  if (joins(e.record)) --waits_on(e, die_told(on));
   if (--e.unresolved == 0) {
     acting_.mine().resolved.push_back(number);
   } else if (joins(e.record)) {
@@ -312,8 +312,8 @@ void Replay::release_waiter(std::uint64_t number, const TrafficDependency& on) {
   }
 }
 
-// The die whose thread hears of it first; kNobody: it is told between windows.
-int Replay::where_told(const TrafficDependency& on) const {
+// The die whose thread handles it first; kNobody: it is handled between windows.
+int Replay::die_told(const TrafficDependency& on) const {
   const Entry& e = entries_[on.on - base_];
   if (joins(e.record)) return e.owner;
   const TrafficRecord& r = e.record;

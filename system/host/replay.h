@@ -5,10 +5,10 @@
 // trace, one at a time, as the real one does, and everything below it is the machine's own model. A transfer
 // without a core is cut into pieces for all cores of its die and takes no turn in their order.
 //
-// What the trace tells of host threads, streams and kernels (traces/host_words.h) the machine's own models
-// do, by dependency: host threads make the recorded calls, task schedulers work off the entries, their copies
-// go through the SDMA engine's queues. Only the programs are missing: a block ends when what it waited for
-// last has happened.
+// What the trace records of host threads, streams and kernels (traces/host_words.h) is done by the machine's
+// own models, by dependency: host threads make the recorded calls, task schedulers execute the entries, their
+// copies go through the SDMA engine's queues. Only the programs are missing: a block ends when what it waited
+// for last has happened.
 //
 // What is held is bounded: records under way, and three times of each of the last records that others may
 // still wait for, at most traces::kReach. A
@@ -54,9 +54,9 @@ struct ReplayOptions {
   std::size_t window = 1u << 18;         // records under way at most
   std::uint64_t reach = traces::kReach;  // no record waits for one that is further back (TrafficUnits)
   bool host = true;                      // host threads, streams or kernels may come
-  // A record is finished: with the times of the replay, in the order of the trace.
+  // Called for each finished record, with the times of the replay, in the order of the trace.
   std::function<void(const traces::TrafficRecord& recorded, Time start, Time end)> finished;
-  // The same of transfers, before that, for who follows their packets.
+  // Called before that for each finished transfer to other memory.
   std::function<void(const ReplayedMessage&)> message;
 };
 
@@ -81,7 +81,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   ~Replay();
 
   // False when interrupted. Throws InputError where the trace does not fit the machine, MachineError where it
-  // comes to a stand.
+  // stalls.
   bool run();
   std::uint64_t finished() const { return base_; }
   // How much later than recorded all of it begins: a trace may begin at 0, the machine a step later.
@@ -185,7 +185,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();
   void notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters);
-  int where_told(const traces::TrafficDependency& on) const;
+  int die_told(const traces::TrafficDependency& on) const;
   static std::uint32_t& waits_on(Entry& joint, int die);
   void own_if_on_one_die(std::uint64_t number);
   void release_waiter(std::uint64_t number, const traces::TrafficDependency& on);

@@ -28,7 +28,7 @@ constexpr std::uint64_t kTurnAlone = 16u << 10;
 
 }  // namespace
 
-// Of all a core tells, a replay needs to know only when a copy has left.
+// Of a core's callbacks a replay needs only the one of a copy that has left.
 struct Replay::CoreObserver final : npu::PipeObserver {
   CoreObserver(Replay& to, int die_number, int core_number, const EnginePipes& pipes_of_engines)
       : replay(to), die(die_number), core(core_number), pipes(pipes_of_engines) {}
@@ -64,7 +64,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     machine.accelerator(number).transfer_issued().attach(
         this, [](void* self, sim::TransactionId id) { static_cast<Replay*>(self)->copy_issued(id); });
     if (!by_own_models()) continue;
-    machine.die(number).transactions().stand_in(*this);
+    machine.die(number).transactions().set_block_runner(*this);
     auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
     host->call_done = [this, number](const HostCall& call, Time begin, Time end) {
       call_done(number, call, begin, end);

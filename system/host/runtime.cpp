@@ -22,9 +22,9 @@ std::uint64_t allocate_in(std::vector<MemoryRanges>& given, int unit, std::uint6
 }
 
 // Of several processes, the one that has its bytes. All call for a copy out of memory, and get it.
-unsigned owner_of(std::uint64_t address) {
-  return cm384_gm_is_cpu(address) ? supernode::owner_of_sockets()
-                                  : supernode::owner_of_die(static_cast<int>(cm384_gm_unit(address)));
+unsigned owner_of(const supernode::Ownership& owners, std::uint64_t address) {
+  return cm384_gm_is_cpu(address) ? owners.of_sockets()
+                                  : owners.of_die(static_cast<int>(cm384_gm_unit(address)));
 }
 
 }  // namespace
@@ -79,24 +79,25 @@ npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
 }
 
 void Runtime::copy_in(std::uint64_t address, std::span<const std::byte> from) {
-  if (!supernode::owned(owner_of(address))) return;
+  if (!machine_.owners().is_here(owner_of(machine_.owners(), address))) return;
   store_of(address).write_bytes(cm384_gm_offset(address), from.data(), from.size());
 }
 
 void Runtime::copy_out(std::uint64_t address, std::span<std::byte> to) const {
-  const unsigned owner = owner_of(address);
-  if (supernode::owned(owner)) store_of(address).read_bytes(cm384_gm_offset(address), to.data(), to.size());
+  const unsigned owner = owner_of(machine_.owners(), address);
+  if (machine_.owners().is_here(owner))
+    store_of(address).read_bytes(cm384_gm_offset(address), to.data(), to.size());
   sim::peers().broadcast(owner, to);
 }
 
 void Runtime::mark_payload(std::uint64_t address, std::uint64_t bytes) {
-  if (!supernode::owned(owner_of(address))) return;
+  if (!machine_.owners().is_here(owner_of(machine_.owners(), address))) return;
   store_of(address).mark_payload(cm384_gm_offset(address), bytes);
 }
 
 bool Runtime::holds_payload(std::uint64_t address, std::uint64_t bytes) const {
   std::uint8_t held = store_of(address).has_payload(cm384_gm_offset(address), bytes) ? 1 : 0;
-  sim::peers().broadcast(owner_of(address), std::as_writable_bytes(std::span(&held, 1)));
+  sim::peers().broadcast(owner_of(machine_.owners(), address), std::as_writable_bytes(std::span(&held, 1)));
   return held != 0;
 }
 

@@ -11,8 +11,8 @@
 //     const double us = (runtime.task(copy).seen - runtime.task(copy).called).us();
 //
 // Each die has one host thread, as each rank has one process. Calls about a stream, an event or a die are
-// that thread's: they are put down in order when they are made and worked off in simulated time by wait(),
-// side by side with the threads of other dies. synchronize_stream() holds that thread, not the caller: what
+// that thread's: they are queued in order when they are made and executed in simulated time by wait(),
+// concurrently with the threads of other dies. synchronize_stream() holds that thread, not the caller: what
 // depends on values that only the run brings forth goes into host_function(). Where several processes
 // simulate the machine, a function runs in that one which owns its die.
 #pragma once
@@ -34,7 +34,7 @@
 
 namespace cm384::host {
 
-// A launch that was given.
+// A launch that was submitted.
 struct LaunchHandle {
   int die = 0;
   std::uint32_t number = 0;
@@ -62,7 +62,7 @@ struct TaskHandle {
   std::size_t number = 0;
 };
 
-// What joins dies: a copy's requests take one of them.
+// The plane that a copy's requests take between dies.
 enum class Plane : std::uint8_t { unified_bus, rdma };
 
 class Runtime {
@@ -75,11 +75,11 @@ class Runtime {
   // a power of two. Throws InputError when the memory is full.
   std::uint64_t allocate(int die, std::uint64_t bytes, std::uint64_t alignment = 512);
   std::uint64_t allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment = 512);
-  // Gives back what either of them has given, whose bytes are forgotten. Nothing under way may use it. Throws
+  // Frees memory that one of these allocated; its bytes are lost. Nothing in flight may use it. Throws
   // InputError for any other address.
   void free(std::uint64_t address);
 
-  // Whether all of a range was allocated, and not given back.
+  // Whether all of a range is allocated.
   bool is_allocated(std::uint64_t address, std::uint64_t bytes) const;
 
   void copy_in(std::uint64_t address, std::span<const std::byte> from);
@@ -113,18 +113,18 @@ class Runtime {
   // Puts a launch into a stream: a created one, by a call of the host thread, or the default stream, as
   // above.
   LaunchHandle launch(Stream stream, npu::LaunchRequest request);
-  // The stream into which launch(die, ...) puts.
+  // The stream that launch(die, ...) uses.
   static Stream default_stream(int die) { return {die, 0}; }
   // The first `count` cores of a die.
   std::vector<std::uint16_t> first_cores(int count) const;
-  // From when on a launch may start: after all that was simulated.
+  // The earliest time at which a launch may start: after everything that was simulated.
   Time earliest_start() const { return machine_.earliest(); }
 
   // Runs the machine until every launch, every task and every call of the host has finished. Throws
   // MachineError with a report of who waits on what when it stops making progress, or naming the first task
   // that ended with an error; false when interrupted.
   bool wait();
-  // Of a finished launch.
+  // The record of a finished launch.
   const npu::LaunchRecord& record(LaunchHandle handle) const {
     return machine_.record(handle.die, handle.number);
   }
@@ -145,7 +145,8 @@ class Runtime {
   TaskHandle memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes,
                           Plane plane = Plane::unified_bus);
 
-  // What cores and engines of `die` take for `address`: by the RDMA plane where that is in another supernode.
+  // The address that cores and engines of `die` use for `address`: by the RDMA plane where that is in another
+  // supernode.
   std::uint64_t reached_from(int die, std::uint64_t address) const;
 
   Event create_event(int die);
@@ -168,7 +169,7 @@ class Runtime {
   void host_compute(int die, Time time);
   void host_function(int die, std::function<void()> function);
 
-  // What became of a task; complete after wait(), or once its stream was synchronised.
+  // The times of a task; complete after wait(), or once its stream was synchronised.
   const HostTask& task(TaskHandle handle) const { return host_of(handle.die).task(handle.number); }
   LaunchHandle launch_of(TaskHandle handle) const { return {handle.die, task(handle).record.number}; }
 

@@ -39,14 +39,14 @@ void Runtime::call(int die, HostCall call) {
     unfolding_->unfolded.push_back(std::move(call));
     return;
   }
-  if (supernode::owned(supernode::owner_of_die(die))) host.call(std::move(call), machine_.earliest());
+  if (machine_.owners().has_die(die)) host.call(std::move(call), machine_.earliest());
 }
 
 void Runtime::share_tasks() {
   for (const int die : machine_.dies()) {
     HostThread& host = host_of(die);
     if (host.tasks() == 0) continue;  // in none of the processes
-    host.take_tasks(sim::peers().list_from(supernode::owner_of_die(die), std::span(host.all_tasks())));
+    host.replace_tasks(sim::peers().list_from(machine_.owners().of_die(die), std::span(host.all_tasks())));
   }
 }
 
@@ -258,7 +258,7 @@ std::uint64_t Runtime::create_sdma_queue(int die, std::uint16_t core, std::uint3
   queue.completions = allocate(die, bytes);
   queue.doorbell = d.devices().doorbell(core);
   const npu::QueueRing ring(cm384_gm_offset(queue.entries), cm384_gm_offset(queue.completions), queue.depth);
-  if (supernode::owned(supernode::owner_of_die(die))) d.devices().sdma().set_up(core, ring);
+  if (machine_.owners().has_die(die)) d.devices().sdma().set_up(core, ring);
   const std::uint64_t address = allocate(die, sizeof queue);
   put(address, queue);
   return address;

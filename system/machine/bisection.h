@@ -13,7 +13,7 @@ namespace cm384::supernode {
 // and groups whole ones; of files by distance from up to 64 chips. So it is an upper bound of the minimum
 // over all halves, and met by grids of even lengths, fat trees and stars.
 double bisection_GBps(const ub::Parameters& parameters, const ub::Network& network);
-// Of a supernode of the machine.
+// The bisection of one supernode of the machine.
 double bisection_GBps(const hw::Machine& machine);
 
 }  // namespace cm384::supernode

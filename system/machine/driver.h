@@ -1,4 +1,4 @@
-// What drives dies from outside: threads of the host, a replay.
+// Drives dies from outside: threads of the host, a replay.
 #pragma once
 
 #include <string>

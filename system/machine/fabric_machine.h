@@ -57,7 +57,7 @@ class FabricMachine {
   std::uint32_t next_source();
   // Gives a controller what it needs of the machine: sub-planes and workers.
   void connect(ub::UbController& controller);
-  // Of several processes `owner` runs its events.
+  // Adds a module; of several processes `owner` runs its events.
   void add(Module& module, unsigned owner);
   // Which of several processes simulates the n-th module that is added, of `count`; its events count there.
   static unsigned owner(std::size_t n, std::size_t count);

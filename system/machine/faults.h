@@ -29,7 +29,7 @@ struct FaultRequest {
 // Throws InputError: an unknown or missing key, a value out of range, no link named.
 FaultRequest parse_fault(std::string_view text);
 
-// The faults of a machine; detached when this goes, which must be before the machine.
+// The faults of a machine; detached by its destructor, which must run before the machine's.
 class Faults {
  public:
   explicit Faults(Supernode& machine) : machine_(machine) {}
@@ -39,8 +39,8 @@ class Faults {
 
   // Throws InputError for a part that does not exist, a die that does not take part, or a link named twice.
   void attach(const FaultRequest& request);
-  // To be called after the last attach(): makes the tables of what goes out of order at a time. Throws
-  // InputError where parts that are down leave two that take part without a way, then or from the start.
+  // Called after the last attach(): makes the routing tables without the parts that are down, from the start
+  // or from a time on. Throws InputError where they leave two endpoints that take part without a route.
   void apply_breaks();
   // Transmissions damaged so far.
   std::uint64_t strikes() const;

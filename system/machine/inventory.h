@@ -1,5 +1,4 @@
-// What a machine is made of, counted: of its description and the tables of its topologies, without building
-// it.
+// Counts the parts of a machine from its description and the tables of its topologies, without building it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What runs as one module in windows: a package's dies, a sub-plane, the CPU sockets.
+// The modules that run in windows: a package's dies, a sub-plane, the CPU sockets.
 #pragma once
 
 #include <algorithm>

@@ -1,31 +1,35 @@
-// Where several processes simulate the machine (base/engine/peers.h): which of them owns which part. A
-// process has one machine at a time. A process alone owns everything.
+// Which of several processes (base/engine/peers.h) simulates which part of one machine.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "base/engine/peers.h"
 #include "hw/machine.h"
 
 namespace cm384::supernode {
 
-// Of the machine that is made: packages, by their first dies, go to processes in blocks. The sub-planes of a
-// supernode go in turn to those that own dies of it; where there is only one supernode, to all.
-void set_owners(const std::vector<int>& packages, const hw::Topology& topology);
+// Processes are numbered as sim::Peers does. The owner of a part runs its events and has its bytes.
+class Ownership {
+ public:
+  // Of a process alone, which owns everything.
+  Ownership() = default;
+  // `packages`, by their first dies, go to processes in blocks. The sub-planes of a supernode go in turn to
+  // the owners of its dies; where there is only one supernode, to all processes. The last process has all CPU
+  // sockets, the first one the switches of the RDMA plane.
+  Ownership(const std::vector<int>& packages, const hw::Topology& topology);
 
-unsigned owner_of_die(int die);
-// All of them, with the last packages.
-inline unsigned owner_of_sockets() {
-  return sim::peers().count() - 1;
-}
-unsigned owner_of_plane(std::size_t plane);
-// The switches of the RDMA plane.
-inline unsigned owner_of_rdma() {
-  return 0;
-}
-inline bool owned(unsigned owner) {
-  return owner == sim::peers().self();
-}
+  unsigned of_die(int die) const { return dies_.empty() ? 0 : dies_.at(static_cast<std::size_t>(die)); }
+  unsigned of_plane(std::size_t plane) const { return planes_.empty() ? 0 : planes_.at(plane); }
+  unsigned of_sockets() const { return processes_ - 1; }
+  unsigned of_rdma() const { return 0; }
+
+  // Whether the owner is this process.
+  bool is_here(unsigned owner) const { return owner == self_; }
+  bool has_die(int die) const { return is_here(of_die(die)); }
+
+ private:
+  unsigned self_ = 0, processes_ = 1;
+  std::vector<unsigned> dies_, planes_;  // owners; empty: all are of this process
+};
 
 }  // namespace cm384::supernode

@@ -153,7 +153,7 @@ PeerExchange::Report PeerExchange::agree(const Report& mine) const {
   return agreed;
 }
 
-// Whoever sends credits does not know whether somebody waits for them, and is woken by them.
+// The sender of credits does not know whether a link waits for them and is woken by them.
 bool PeerExchange::credits_may_wake(const Report& agreed) const {
   for (std::size_t phase = 0; phase < kPhases; ++phase) {
     if (agreed.credits != Time::never() &&

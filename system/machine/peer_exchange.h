@@ -1,7 +1,6 @@
-// Between two windows, where several processes simulate one machine (base/engine/peers.h): what modules of
-// this one have put down for those of others goes there, and theirs comes here. After it all know when the
-// next window is in which anything happens, and run that: so they are in step, and reach what a process alone
-// would.
+// Where several processes simulate one machine (base/engine/peers.h): exchanges, between two windows, what
+// modules have posted for modules of other processes. Then all agree on the next window that has an event,
+// and run it: they stay in step and get the results of a single process.
 #pragma once
 
 #include <array>
@@ -28,8 +27,8 @@ class PeerExchange {
   PeerExchange(const PeerExchange&) = delete;
   PeerExchange& operator=(const PeerExchange&) = delete;
 
-  // Packets of another fabric go along.
-  void take_along(sim::PacketPacker& others) { crossings_.take_along(others); }
+  // Packets of another fabric are exchanged too.
+  void add_packer(sim::PacketPacker& others) { crossings_.add_packer(others); }
   // First the one whose modules have phase 0, then the other.
   void add(WindowProcess& process) { phases_.push_back(&process); }
   // Every module of the machine, in the same order in all processes, before the first meet(). What others put
@@ -39,7 +38,7 @@ class PeerExchange {
   // Before the machine runs and after each window of a phase, while no module runs. Sets in `control` what
   // all have agreed on, and arms both phases.
   void meet();
-  // Of all processes, at the last meeting.
+  // Sum over all processes, at the last exchange.
   std::uint64_t unfinished() const { return agreed_unfinished_; }
 
  private:

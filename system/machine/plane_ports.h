@@ -1,4 +1,5 @@
-// An accelerator's ways out where it has more than one: its ports to the Unified Bus and to the RDMA plane.
+// The port of an accelerator that reaches both the Unified Bus and the RDMA plane: forwards each request to
+// one of them.
 #pragma once
 
 #include "base/engine/fabric.h"

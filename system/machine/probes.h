@@ -1,7 +1,7 @@
 // Where tools listen to the whole machine. A probe that nobody listens to costs nothing: transactions are
-// told once Supernode::follow_transactions() was called, packets once trace_links() was, launches always (two
-// a launch and die). Transactions and packets are told at once, too often to be put down for later, by the
-// thread that runs the die or the sender: who cannot bear that declares that the machine needs one order.
+// reported once Supernode::follow_transactions() was called, packets once trace_links() was, launches always
+// (two per launch and die). Transactions and packets are reported at once, as they are too many to be queued,
+// by the thread that runs the die or the sender: a listener that needs one order must declare it.
 //
 //     supernode.follow_transactions();
 //     supernode.probes().transaction_begun.attach(&recorder, [](void* self, const npu::TransactionBegun& t) {

@@ -33,7 +33,7 @@ class RtlChips {
   void write_waves(const std::string& stem);
   // Puts them under their names. Throws InputError.
   void finish_waves();
-  // Of all chips.
+  // Sum over all chips.
   ub::RtlSwitchCounters counters() const;
 
  private:

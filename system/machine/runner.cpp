@@ -41,7 +41,7 @@ void Runner::join_peers(const std::atomic<std::size_t>& unfinished, ub::PacketPo
   peers_ = std::make_unique<PeerExchange>(control_, unfinished, packets, payloads);
   peers_->add(*outer_);
   peers_->add(*inner_);
-  if (others != nullptr) peers_->take_along(*others);
+  if (others != nullptr) peers_->add_packer(*others);
   for (std::size_t n = 0; n < modules_.size(); ++n) peers_->add(*modules_[n], owners_[n]);
   control_.peers = peers_.get();
 }

@@ -1,5 +1,5 @@
-// What runs the modules of a machine, with accelerators or without: windows of two phases on the threads of
-// the host, over one process or several.
+// Runs the modules of a machine, with accelerators or without: windows of two phases on the threads of the
+// host, in one process or several.
 #pragma once
 
 #include <atomic>
@@ -41,17 +41,17 @@ class Runner {
   // nullptr: a process alone.
   const PeerExchange* peers() const { return peers_.get(); }
 
-  // Time that SystemC has come to.
+  // SystemC's present time.
   Time now() const;
-  // Before a run. Rethrows what went wrong.
+  // Called before a run. Rethrows an earlier error.
   void begin();
-  // Lets modules run for so long, less when one fails or hangs. Throws MachineError for what SystemC reports
+  // Runs modules for `length`, or less when one fails or hangs. Throws MachineError for what SystemC reports
   // of a foreign model.
   void advance(Time length);
-  // After it: rethrows what a module threw; false when interrupted.
+  // Called after advance(): rethrows what a module threw; false when interrupted.
   bool may_go_on();
   void rethrow_failure();
-  // No module runs any more: before what they stand for goes.
+  // Ends all running of modules; called before the parts that they run are destroyed.
   void stop();
 
  private:

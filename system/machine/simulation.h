@@ -1,4 +1,4 @@
-// SystemC's one simulation, made anew for each machine.
+// SystemC's simulation context, made anew for each machine.
 #pragma once
 
 #include <stdexcept>

@@ -28,6 +28,10 @@ unsigned Supernode::workers() const {
   return parts_->runner.workers();
 }
 
+const Ownership& Supernode::owners() const {
+  return parts_->owners;
+}
+
 const ThreadChoice& Supernode::thread_choice() const {
   return parts_->runner.control().choice;
 }
@@ -46,7 +50,7 @@ void Supernode::settle() {
   RunControl& control = parts_->runner.control();
   parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
   parts_->payloads.balance();
-  if (!parts_->foreign.empty()) look_at_foreign();
+  for (ForeignPort* port : foreign_.ports()) port->look();
   if (probes_.between_windows) probes_.between_windows(control.reached);
   std::vector<Parts::Deferred> calls;
   parts_->deferred.each([&](std::vector<Parts::Deferred>& by_worker) {
@@ -131,7 +135,7 @@ void Supernode::set_lookahead() {
   }
   Time window = std::min(lookahead(), options_.window);
   // A foreign port acts at SystemC's own time, when sub-planes have run to the end of their window.
-  if (!parts_->foreign.empty()) window = std::min(window, to_plane_ + parts_->foreign_ahead);
+  if (!foreign_.ports().empty()) window = std::min(window, to_plane_ + foreign_.lookahead());
   // Shorter windows keep the proportion.
   parts_->runner.set_window(window, Time{window.ps * to_plane_.ps / lookahead().ps});
 }
@@ -157,7 +161,7 @@ ub::SubPlane& Supernode::plane(int number) const {
 }
 
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
-  if (!owned(owner_of_die(die_number))) {
+  if (!parts_->owners.has_die(die_number)) {
     const std::uint32_t number = die(die_number).new_launch();
     if (request.program) parts_->images[{die_number, number}] = request.program->shared_image();
     return number;
@@ -264,12 +268,12 @@ Time Supernode::next_step(Time slice) const {
 
 // Whatever else goes on or is yet to come: a core that waits for what nobody under way will ever bring about.
 // Looked for once in a while, and before a long stretch in which nothing happens.
-void Supernode::look_for_stuck_cores(Time step) {
+void Supernode::check_for_stuck_cores(Time step) {
   const Time patience = parts_->runner.control().patience;
   if (patience == Time::never()) return;
   const bool long_step = step > patience;
-  if (!long_step && now() - looked_for_stuck_ <= patience) return;
-  looked_for_stuck_ = now();
+  if (!long_step && now() - last_stuck_check_ <= patience) return;
+  last_stuck_check_ = now();
   constexpr std::uint64_t kNone = UINT64_MAX, kCores = 1 << 16;
   std::uint64_t first = kNone;  // die and core
   for (npu::Die* die : parts_->dies) {
@@ -284,11 +288,11 @@ void Supernode::look_for_stuck_cores(Time step) {
 }
 
 bool Supernode::run() {
-  // In slices, so that progress can be told.
+  // In slices, so that progress can be reported.
   constexpr Time kSlice{5'000'000};
   // A die's memory counts in 2^-16 ps, in 64 bits.
   constexpr Time kLongestRun{140'000'000'000'000};
-  if (!parts_->foreign.empty() && now() == Time{}) advance(Time{});  // processes of others begin
+  if (!foreign_.ports().empty() && now() == Time{}) advance(Time{});  // processes of others begin
   parts_->runner.begin();
   while (parts_->anything_unfinished(unfinished_)) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
@@ -296,7 +300,7 @@ bool Supernode::run() {
     if (now() + step > kLongestRun)
       throw MachineError(fmt::format("simulated time would pass {:.0f} s", kLongestRun.us() / 1e6));
     check_time_limit(kSlice, step);
-    look_for_stuck_cores(step);
+    check_for_stuck_cores(step);
     if (!this->step(step)) return false;
   }
   log_idle();

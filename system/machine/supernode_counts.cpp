@@ -17,14 +17,14 @@ std::string Supernode::report_unfinished() const {
       at = end + 1;
     }
   };
-  for (const ForeignPort* port : parts_->foreign) add(port->report());
+  for (const ForeignPort* port : foreign_.ports()) add(port->report());
   for (const auto& accelerator : parts_->accelerators) {
     if (!accelerator) continue;
     const int number = accelerator->number();
     std::string report = accelerator->report();
     for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(number)])
       report += driver->report(number);
-    add(of_owner(owner_of_die(number), report));
+    add(of_owner(parts_->owners.of_die(number), report));
   }
   if (count > kLines) lines += fmt::format("  ... and {} more lines\n", count - kLines);
   return fmt::format("{} launches and calls of the host have not finished\n{}",
@@ -49,17 +49,17 @@ void Supernode::check_time_limit(Time slice, Time step) const {
 
 // Over all processes: all call it.
 SupernodeCounts Supernode::counts() const {
-  SupernodeCounts counts = parts_->own_counts();
+  SupernodeCounts counts = parts_->own_counts(foreign_.ports());
   for (std::uint64_t* count : {&counts.instructions, &counts.packet_hops, &counts.memory_requests,
                                &counts.events, &counts.lost_packets, &counts.resent_requests})
     *count = sim::peers().sum(*count);
   return counts;
 }
 
-SupernodeCounts Supernode::Parts::own_counts() const {
+SupernodeCounts Supernode::Parts::own_counts(const std::vector<ForeignPort*>& foreign) const {
   SupernodeCounts counts;
   for (const auto& accelerator : accelerators) {
-    if (!accelerator || !owned(owner_of_die(accelerator->number()))) continue;
+    if (!accelerator || !owners.has_die(accelerator->number())) continue;
     counts.instructions += accelerator->instructions();
     counts.memory_requests += accelerator->memory_requests();
     counts.events += accelerator->queue().handled();
@@ -76,7 +76,7 @@ SupernodeCounts Supernode::Parts::own_counts() const {
   }
   for (const sim::Fabric* fabric : fabrics) {
     for (std::size_t n = 0; n < fabric->modules().size(); ++n) {
-      if (!owned(owner_of_module(*fabric, n))) continue;
+      if (!owners.is_here(owner_of_module(*fabric, n))) continue;
       counts.packet_hops += fabric->modules()[n]->packet_hops();
       counts.events += fabric->modules()[n]->queue().handled();
     }
@@ -85,7 +85,7 @@ SupernodeCounts Supernode::Parts::own_counts() const {
     counts.packet_hops += port->controller().packet_hops();
     counts.events += port->queue().handled();
   }
-  if (sockets && owned(owner_of_sockets())) counts.events += sockets->queue().handled();
+  if (sockets && owners.is_here(owners.of_sockets())) counts.events += sockets->queue().handled();
   return counts;
 }
 
@@ -102,7 +102,7 @@ std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() con
   }
   if (parts_->sockets)
     made.push_back([this](sim::Statistics& to) { parts_->sockets->declare_statistics(to); });
-  for (ForeignPort* port : parts_->foreign) {
+  for (ForeignPort* port : foreign_.ports()) {
     const std::uint64_t endpoint = port->controller().endpoint();
     const auto dies = static_cast<std::uint64_t>(machine_.topology.dies());
     made.push_back([port, at = endpoint < dies ? root.part("die", endpoint)
@@ -136,9 +136,9 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
     if (!parts_->runner.peers()) {
       visit(part);
     } else if (n < numbers.size()) {
-      visit_values(owner_of_die(numbers[n]), part, visit);
+      visit_values(parts_->owners.of_die(numbers[n]), part, visit);
     } else {
-      visit_values(n < others ? owner_of_sockets() : owners[n - others], part, visit);
+      visit_values(n < others ? parts_->owners.of_sockets() : owners[n - others], part, visit);
     }
   }
 }

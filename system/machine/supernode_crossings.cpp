@@ -9,7 +9,7 @@ void Supernode::serialise_crossings() {
   assert(now() == Time{} && unfinished_ == 0);
   sim::peers().needs_one("crossings as bytes");
   parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
-  if (has_rdma()) parts_->crossings->take_along(*parts_->rdma);
+  if (has_rdma()) parts_->crossings->add_packer(*parts_->rdma);
   for (const auto& module : parts_->runner.modules()) module->hold_credits();
 }
 

@@ -19,7 +19,7 @@ npu::BackingStore* Supernode::memory_of(std::uint64_t address) {
 void Supernode::set_network(int number, std::shared_ptr<const ub::Network> network) {
   plane(number);  // exists
   parts_->bus->set_network(static_cast<std::size_t>(number), std::move(network));
-  for (ForeignPort* port : parts_->foreign) port->controller().networks_changed();
+  for (ForeignPort* port : foreign_.ports()) port->controller().networks_changed();
 }
 
 std::vector<ub::UbController*> Supernode::all_controllers() const {
@@ -27,7 +27,7 @@ std::vector<ub::UbController*> Supernode::all_controllers() const {
   for (const auto& controller : parts_->bus->controllers()) {
     if (controller) all.push_back(controller.get());
   }
-  for (ForeignPort* port : parts_->foreign) all.push_back(&port->controller());
+  for (ForeignPort* port : foreign_.ports()) all.push_back(&port->controller());
   return all;
 }
 

@@ -20,7 +20,7 @@
 
 namespace cm384::supernode {
 
-// Time that SystemC has come to.
+// SystemC's present time.
 inline Time now() {
   return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
 }
@@ -30,7 +30,7 @@ std::vector<int> packages_of(const std::vector<int>& dies, const hw::Topology& t
 // The same counters with their owner's values.
 void visit_values(unsigned owner, const sim::Statistics& part,
                   const std::function<void(const sim::Statistics&)>& visit);
-// What the owner says, where several processes simulate the machine: all ask.
+// The text of the owning process, where several simulate the machine; called by all of them.
 std::string of_owner(unsigned owner, const std::string& text);
 
 struct Supernode::Parts {
@@ -38,6 +38,7 @@ struct Supernode::Parts {
       : runner(workers, options.threads, options.threads_why) {}
 
   Runner runner;
+  Ownership owners;
   sim::PayloadPool payloads;
   std::unique_ptr<ub::UnifiedBus> bus;
   std::unique_ptr<rdma::RdmaPlane> rdma;  // where it takes part
@@ -51,8 +52,6 @@ struct Supernode::Parts {
   std::vector<std::vector<Driver*>> drivers;             // by accelerator; the place is the unit
   std::vector<std::unique_ptr<PlanePorts>> plane_ports;  // of those with more than one way out
   std::unique_ptr<SocketModule> sockets;
-  std::vector<ForeignPort*> foreign;
-  Time foreign_ahead{};
   // Where several processes simulate the machine (supernode_peers.cpp).
   struct Printed {
     Time window;            // its end
@@ -69,13 +68,13 @@ struct Supernode::Parts {
     return (runner.peers() ? runner.peers()->unfinished() : own.load()) > 0;
   }
   // What kernels printed meanwhile, in the order in which one process would have.
-  std::vector<Printed> take_printed();
+  std::vector<Printed> drain_printed();
   // What launches that finished on any die have taken.
   void share_records(std::vector<std::vector<npu::LaunchRecord>>& records);
-  // Of what this process owns.
-  SupernodeCounts own_counts() const;
+  // Counts of the parts that this process owns, its foreign ports among them.
+  SupernodeCounts own_counts(const std::vector<ForeignPort*>& foreign) const;
   unsigned owner_of_module(const sim::Fabric& fabric, std::size_t number) const {
-    return &fabric == bus.get() ? owner_of_plane(number) : owner_of_rdma();
+    return &fabric == bus.get() ? owners.of_plane(number) : owners.of_rdma();
   }
   // Last progress of what runs on a worker.
   sim::PerWorker<Time> progress;

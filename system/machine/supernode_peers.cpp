@@ -13,9 +13,6 @@
 namespace cm384::supernode {
 namespace {
 
-std::vector<unsigned> owners;        // by die; empty: all are of this process
-std::vector<unsigned> plane_owners;  // by sub-plane
-
 // A LaunchRecord without its image.
 struct SentRecord {
   int die = 0;
@@ -67,36 +64,25 @@ void declare(sim::Statistics& to, const std::string& name, const std::string& pa
 
 }  // namespace
 
-void set_owners(const std::vector<int>& packages, const hw::Topology& topology) {
-  owners.clear();
-  plane_owners.clear();
+Ownership::Ownership(const std::vector<int>& packages, const hw::Topology& topology)
+    : self_(sim::peers().self()), processes_(sim::peers().count()) {
   if (!sim::peers().several()) return;
-  owners.resize(static_cast<std::size_t>(topology.dies()));
+  dies_.resize(static_cast<std::size_t>(topology.dies()));
   std::vector<std::set<unsigned>> of_supernode(static_cast<std::size_t>(topology.supernodes));
   for (std::size_t n = 0; n < packages.size(); ++n) {
     for (const int die : {packages[n], packages[n] ^ 1}) {
       if (topology.in_one_package(packages[n], die))
-        owners[static_cast<std::size_t>(die)] =
-            static_cast<unsigned>(n * sim::peers().count() / packages.size());
+        dies_[static_cast<std::size_t>(die)] = static_cast<unsigned>(n * processes_ / packages.size());
     }
-    of_supernode[static_cast<std::size_t>(topology.supernode_of(packages[n]))].insert(
-        owner_of_die(packages[n]));
+    of_supernode[static_cast<std::size_t>(topology.supernode_of(packages[n]))].insert(of_die(packages[n]));
   }
   for (int plane = 0; plane < topology.planes(); ++plane) {
     const auto& own = of_supernode[static_cast<std::size_t>(plane / topology.sub_planes)];
     const auto turn = static_cast<unsigned>(plane % topology.sub_planes);
     const bool all = topology.supernodes == 1 || own.empty();
-    plane_owners.push_back(all ? turn % sim::peers().count()
-                               : *std::next(own.begin(), static_cast<std::ptrdiff_t>(turn % own.size())));
+    planes_.push_back(all ? turn % processes_
+                          : *std::next(own.begin(), static_cast<std::ptrdiff_t>(turn % own.size())));
   }
-}
-
-unsigned owner_of_plane(std::size_t plane) {
-  return plane_owners.empty() ? 0 : plane_owners.at(plane);
-}
-
-unsigned owner_of_die(int die) {
-  return owners.empty() ? 0 : owners.at(static_cast<std::size_t>(die));
 }
 
 std::vector<int> packages_of(const std::vector<int>& dies, const hw::Topology& topology) {
@@ -134,7 +120,7 @@ void visit_values(unsigned owner, const sim::Statistics& part,
   visit(theirs);
 }
 
-std::vector<Supernode::Parts::Printed> Supernode::Parts::take_printed() {
+std::vector<Supernode::Parts::Printed> Supernode::Parts::drain_printed() {
   std::vector<Printed> all;
   if (runner.peers() == nullptr || runner.control().apart) return all;
   sim::Blob mine;
@@ -166,7 +152,7 @@ std::vector<Supernode::Parts::Printed> Supernode::Parts::take_printed() {
 void Supernode::Parts::share_records(std::vector<std::vector<npu::LaunchRecord>>& records) {
   std::vector<SentRecord> mine;
   for (std::size_t die = 0; die < records.size(); ++die) {
-    if (!owned(owner_of_die(static_cast<int>(die)))) continue;
+    if (!owners.has_die(static_cast<int>(die))) continue;
     for (std::size_t& n = known_records[die]; n < records[die].size(); ++n) {
       const npu::LaunchRecord& r = records[die][n];
       mine.push_back({static_cast<int>(die), r.launch, r.blocks, r.arguments, r.task_start,

@@ -54,7 +54,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->progress.set_workers(workers());
   parts_->deferred.set_workers(workers());
   parts_->printed.set_workers(workers());
-  set_owners(packages_of(options_.dies, machine.topology), machine.topology);
+  parts_->owners = Ownership(packages_of(options_.dies, machine.topology), machine.topology);
 
   // Queues are numbered: dies, sockets, sub-planes, the module of all sockets, the RDMA plane.
   const ub::Parameters fabric = fabric_parameters(machine);
@@ -65,7 +65,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     const auto plane = static_cast<std::size_t>(p);
     parts_->runner.add(Runner::Phase::inner,
                        std::make_unique<SingleModule<ub::SubPlane>>(parts_->bus->plane(plane)),
-                       owner_of_plane(plane));
+                       parts_->owners.of_plane(plane));
   }
   if (options_.rdma) {
     const auto source = endpoints + static_cast<std::uint32_t>(machine.topology.planes()) + 1;
@@ -75,7 +75,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     parts_->fabrics.push_back(parts_->rdma.get());
     parts_->rdma_module = std::make_unique<RdmaModule>(parts_->rdma->switches());
     parts_->runner.add(Runner::Phase::inner, std::make_unique<SingleModule<RdmaModule>>(*parts_->rdma_module),
-                       owner_of_rdma());
+                       parts_->owners.of_rdma());
   }
   add_accelerators();
   add_sockets(fabric);
@@ -114,7 +114,7 @@ void Supernode::add_accelerators() {
   const npu::DieParameters parameters = parameters_of(m.die),
                            elsewhere = parameters_of(parts_->die_elsewhere);
   add_packages<npu::Die>([&](int number, Time& last_progress) {
-    const bool here = owned(owner_of_die(number));
+    const bool here = parts_->owners.has_die(number);
     auto die = std::make_unique<npu::Die>(number, here ? parameters : elsewhere, options_.die,
                                           parts_->payloads, listener, last_progress);
     parts_->dies[static_cast<std::size_t>(number)] = die.get();
@@ -150,7 +150,7 @@ void Supernode::add_packages(
     parts_->runner.add(
         Runner::Phase::outer,
         std::make_unique<PackageModule<Part>>(std::move(socketed), machine_.package_link.latency),
-        owner_of_die(number));
+        parts_->owners.of_die(number));
   }
 }
 
@@ -180,7 +180,7 @@ void Supernode::add_sockets(const ub::Parameters& fabric) {
   parts_->sockets = std::make_unique<SocketModule>(fabric, options_.sockets, source, *parts_->bus,
                                                    parts_->payloads, parts_->progress.of(worker));
   parts_->runner.add(Runner::Phase::outer, std::make_unique<SingleModule<SocketModule>>(*parts_->sockets),
-                     owner_of_sockets());
+                     parts_->owners.of_sockets());
 }
 
 }  // namespace cm384::supernode

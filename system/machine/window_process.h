@@ -90,18 +90,18 @@ class WindowModule : public sim::WakeListener {
 
   void wake_at(Time t) final;
   WindowProcess* process() const { return process_; }
-  // All it has.
+  // All queues of the module.
   const std::vector<sim::EventQueue*>& queues() const { return queues_; }
-  // Throws away what others have put down, of a module that runs elsewhere.
+  // Discards what other modules have posted, of a module that runs in another process.
   void drop_posted();
 
-  // What other modules have put down for it goes through `crossings`; asked for by hold_credits(), before the
-  // first window.
+  // From hold_credits() on, which is called before the first window, what other modules post for it goes
+  // through `crossings`.
   virtual void hold_credits() = 0;
   virtual void exchange(ub::Crossings& crossings) = 0;
 
  protected:
-  // Handles every event of the queues before `end`; all before `begin` are handled.
+  // Handles every event of its queues before `end`; those before `begin` are already handled.
   virtual void run_window(Time begin, Time end) = 0;
 
  private:
@@ -143,7 +143,7 @@ class WindowProcess final : public sc_core::sc_module {
   // Modules are given to workers in turn. They must outlive the process.
   void add(WindowModule& module);
 
-  // Time of the earliest event of its modules, as far as this process knows.
+  // Time of the earliest event of its modules that this process knows of.
   Time earliest() const { return *std::min_element(next_.begin(), next_.end()); }
   // Start of the window that `t` lies in; negative in the first one of a phase.
   Time window_start(Time t) const;

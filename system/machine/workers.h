@@ -32,14 +32,14 @@ class Workers {
   void run(const std::function<void(unsigned)>& job);
 
  private:
-  // The round in which a worker was last taken; each on a line of the host's cache of its own.
+  // The round in which a worker was last claimed; each on its own line of the host's cache.
   struct alignas(64) Taken {
     std::atomic<std::uint32_t> round{0};
   };
 
   void start_helpers();
   void serve(unsigned thread);
-  // Acts for all workers that no other thread has taken in this round.
+  // Runs the job of all workers that no other thread has claimed in this round.
   void work(unsigned thread, std::uint32_t round);
   void act(unsigned worker, std::uint32_t round);
 

@@ -117,8 +117,8 @@ struct Energy {
   std::string text(const hw::Machine& machine) const;
 };
 
-// Of a row of a statistics document (system/observe/statistics_file.h). Throws InputError where the table
-// names what neither the row's machine counts nor has.
+// Energy of one row of a statistics document (system/observe/statistics_file.h). Throws InputError where the
+// table names what neither the row's machine counts nor has.
 Energy energy_of(const Json& row, const hw::Machine& machine, const EnergyTable& table);
 
 }  // namespace cm384::observe

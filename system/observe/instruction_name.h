@@ -1,4 +1,4 @@
-// What instructions of pipes are called in timelines and profiles.
+// Names of pipe instructions in timelines and profiles.
 #pragma once
 
 #include "npu_core/pipes/pipe_instruction.h"

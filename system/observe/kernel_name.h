@@ -1,4 +1,4 @@
-// What the kernel of a launch is called.
+// The name of the kernel of a launch.
 #pragma once
 
 #include <string>

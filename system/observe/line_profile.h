@@ -102,7 +102,7 @@ class LineProfile {
   LineProfile(const LineProfile&) = delete;
   LineProfile& operator=(const LineProfile&) = delete;
 
-  // What was before is warm-up.
+  // Discards what was counted before: it was warm-up.
   void begin_counted();
   LineReport report() const;
 

@@ -29,7 +29,7 @@ class MachineProfile {
 
   // Once a microsecond of simulated time.
   void sample(Time now);
-  // What was before is warm-up. The machine is idle.
+  // Discards what was counted before: it was warm-up. Requires an idle machine.
   void begin_counted(Time now);
   Json to_json() const;  // one entry of `runs`
 

@@ -213,7 +213,7 @@ void MemoryCheck::unaligned(const Writer& by, std::uint32_t offset, std::uint32_
                    by.die, by.core, by.place, bytes, offset, bytes));
 }
 
-// Two places of the program are told once, however often they meet.
+// Two places of the program are reported once, however often they meet.
 void MemoryCheck::find(const Writer& writer, std::uint64_t other_pc, std::string text) {
   if (findings_.size() >= kMostFindings || !found_.emplace(writer.pc, other_pc).second) return;
   findings_.push_back(std::move(text));

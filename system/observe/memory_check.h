@@ -51,7 +51,7 @@ class MemoryCheck {
     std::string place;
   };
 
-  // By the scalar unit or a pipe, of the UBuffer.
+  // The scalar unit or a pipe reads the UBuffer.
   void read_unwritten(const Writer& reader, std::uint32_t offset, std::uint32_t bytes);
   void unaligned(const Writer& by, std::uint32_t offset, std::uint32_t bytes);
   void wrote(const Writer& writer, std::uint64_t begin);

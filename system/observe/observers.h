@@ -1,4 +1,4 @@
-// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`,
+// The observers of a run's machines, which write files beside its result: `--record`, `--timeline`, `--wave`,
 // `--profile`; and what explains it.
 //
 // A study may build several machines, one after another; the first one's file has the name asked for, those
@@ -47,16 +47,17 @@ class Observers {
   // What a kernel's phases are called, from 0; of the machine that was attached last.
   void name_phases(std::string_view kernel, std::span<const std::string_view> names);
 
-  // A machine begins; before its first launch. Waves of its RTL chips stand beside the wave and end with it.
+  // Attaches the observers to a machine, before its first launch. Waves of its RTL chips are written beside
+  // the wave and end with it.
   void attach(supernode::Supernode& machine, supernode::RtlChips& chips);
   // It has ended, while it still stands: puts its files under their names. What fails is kept for rethrow():
   // the rows of the run come first.
   void finish();
   // Throws the OutputError of the first file that could not be written, if any.
   void rethrow() const;
-  // What ran before on the machine that was attached last was warm-up.
+  // Discards what was observed so far on the machine that was attached last: it was warm-up.
   void begin_counted();
-  // Of each machine that has ended.
+  // One for each machine that has ended.
   const std::vector<Explanation>& explanations() const { return explanations_; }
   const std::vector<double>& spans_us() const { return spans_us_; }
   // The profiles by source line, likewise.

@@ -19,7 +19,7 @@ class TraceThread final : public npu::TraceLog {
  public:
   // `play` is called in the other thread, with whole entries in order.
   explicit TraceThread(std::function<void(std::span<const std::uint64_t>)> play);
-  ~TraceThread() override;  // what has not been played is given up
+  ~TraceThread() override;  // drops what has not been played
   TraceThread(const TraceThread&) = delete;
   TraceThread& operator=(const TraceThread&) = delete;
 

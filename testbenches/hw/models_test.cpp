@@ -25,6 +25,13 @@ struct Worked {
   Whole parameters, active, kv, index = 0, sliding = 0, state = 0, draft = 0;
 };
 
+// Layers and what they are made of, without names and sources.
+bool same_work(const Model& one, const Model& other) {
+  return one.hidden == other.hidden && one.vocabulary == other.vocabulary && one.context == other.context &&
+         one.tied_heads == other.tied_heads && one.layers == other.layers &&
+         one.draft_layers == other.draft_layers && one.draft == other.draft && one.weights == other.weights;
+}
+
 void expect_equal(const ModelSizes& sizes, const Worked& worked) {
   SCOPED_TRACE(worked.name);
   EXPECT_EQ(sizes.parameters, worked.parameters);

@@ -56,8 +56,8 @@ TEST(LinkBank, CreditsComeBackByTheirTimes) {
   EXPECT_TRUE(links.take_credits(0, 0, 4, 0_ns));
   EXPECT_FALSE(links.take_credits(0, 0, 1, 0_ns));
   EXPECT_TRUE(links.take_credits(0, 1, 8, 0_ns));  // the other lane has its own
-  links.give_credits(0, 0, 4, 200_ns);
-  links.give_credits(0, 0, 4, 150_ns);  // never overtakes
+  links.return_credits(0, 0, 4, 200_ns);
+  links.return_credits(0, 0, 4, 150_ns);  // never overtakes
   EXPECT_FALSE(links.take_credits(0, 0, 4, Time{199'999}));
   EXPECT_TRUE(links.take_credits(0, 0, 8, 200_ns));
   EXPECT_EQ(links.occupied(0, 0, 200_ns), 8);
@@ -70,7 +70,7 @@ TEST(LinkBank, WakesTheOneThatWaits) {
   EXPECT_TRUE(links.take_credits(1, 0, 4, 0_ns));
   links.await_credits(1, 0);
   EXPECT_TRUE(queue.empty());
-  links.give_credits(1, 0, 4, 300_ns);
+  links.return_credits(1, 0, 4, 300_ns);
   int woken = 0;
   queue.run_until(1_us, [&](const sim::Event& e) {
     EXPECT_EQ(e.at, 300_ns);
@@ -91,8 +91,8 @@ TEST(LinkBank, AStreamOfCreditsDoesNotWaitForTheOther) {
   links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, 8);
   ASSERT_TRUE(links.take_credits(0, 0, 8, 0_ns));
   links.await_credits(0, 0);
-  links.give_credits(0, 0, 5, 500_ns, 1);
-  links.give_credits(0, 0, 3, 300_ns, 0);
+  links.return_credits(0, 0, 5, 500_ns, 1);
+  links.return_credits(0, 0, 3, 300_ns, 0);
   std::vector<Time> woken;
   queue.run_until(1_us, [&](const sim::Event& e) {
     if (!links.woken(0, e.at)) return;
@@ -113,7 +113,7 @@ TEST(LinkBank, KeepsAnyNumberOfCreditsOnTheirWay) {
   for (int turn = 0; turn < 500; ++turn) {
     const Time now = 1_us * turn;
     ASSERT_TRUE(links.take_credits(0, 0, kCells, now)) << turn;
-    for (int cell = 0; cell < kCells; ++cell) links.give_credits(0, 0, 1, now + 1_ns * (cell + 1));
+    for (int cell = 0; cell < kCells; ++cell) links.return_credits(0, 0, 1, now + 1_ns * (cell + 1));
     ASSERT_EQ(links.credits(0, 0, now + 150_ns), 150) << turn;
   }
 }

@@ -60,7 +60,7 @@ class CollectiveParts {
   std::vector<Met> match(const ImportedRanks& ranks, const CommunicatorGroups& groups);
   // Writes all of them out.
   static void write(const std::vector<Met>& all, RecordGraph& graph, ImportedRanks& ranks);
-  // What was assumed; for people.
+  // Sentences about what was assumed.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -28,7 +28,7 @@ struct TimelineCollective {
   // reduce-scatter or all-to-all has one such count for each rank. None: it is not told how much.
   std::optional<std::int64_t> input, counted;
   std::optional<std::int64_t> sent;  // or what the rank sent to others
-  bool uneven = false;               // its parts are told one by one
+  bool uneven = false;               // its parts are given one by one
   std::vector<std::int64_t> splits;  // how it is split among the ranks of the group, in any unit
 };
 
@@ -46,7 +46,7 @@ struct TimelineEvent {
   std::uint32_t lane = 0;     // stream or thread, in the order met
   std::uint64_t number = 0;   // in the file
   bool communicates = false;  // by its name or its arguments
-  // Of few events; none: it is neither.
+  // Set for a collective or a message; null for all other events.
   std::shared_ptr<const TimelineCollective> collective;
   std::shared_ptr<const TimelineSend> message;
 };

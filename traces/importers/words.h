@@ -22,7 +22,7 @@ class WordLines {
   // The n-th word; fails where there are fewer.
   std::string_view word(std::size_t n, std::string_view what) const;
   std::int64_t integer(std::size_t n, std::string_view what, std::int64_t low, std::int64_t high) const;
-  // The same of a text from the line.
+  // An integer from a text of the line.
   std::int64_t integer_of(std::string_view text, std::string_view what, std::int64_t low,
                           std::int64_t high) const;
   [[noreturn]] void fail(const std::string& what) const { lines_.fail(what); }

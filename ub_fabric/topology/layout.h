@@ -80,7 +80,7 @@ struct Layout {
 
   // Returns the number of the chip.
   unsigned add_chip(std::string kind, unsigned number);
-  // Joins the next endpoint, or two chips, by the next free port of each.
+  // Connects the next endpoint to a chip, or two chips, by the next free port of each.
   void attach(unsigned chip);
   void connect(unsigned a, unsigned b, std::uint8_t group = 0);
 };

@@ -15,7 +15,7 @@
 
 namespace cm384::ub {
 
-// What is out of order in a sub-plane.
+// The parts of a sub-plane that are out of order.
 struct Outage {
   std::vector<unsigned> chips;
   std::vector<unsigned> cables;     // numbers of Layout::cables
@@ -54,7 +54,7 @@ class Network {
   const Link& link(unsigned number) const { return links_[number]; }
   // Whether links or chips differ from what the machine says of all of their kind.
   bool uneven() const { return uneven_; }
-  // From an endpoint to its chip.
+  // Rate and latency of the link from an endpoint to its chip.
   const Wire& uplink(Endpoint endpoint) const {
     return layout_.endpoint_wires.empty() ? kEven : layout_.endpoint_wires[endpoint].up;
   }
@@ -84,7 +84,7 @@ class Network {
            (chip == destination || arrives_[std::size_t{chip} * columns_ + column_[destination]]);
   }
   bool in_order(unsigned chip) const { return !chip_out_[chip]; }
-  // Of itself, without the chips at its ends.
+  // Whether the link itself is in order, whatever the chips at its ends.
   bool link_in_order(unsigned number) const;
 
   // Lane classes that a way takes; detours take as many again, for their second part.

@@ -33,7 +33,7 @@ class Allocation {
       std::int64_t at = running_.empty() ? jobs_[next].submit_ms : running_.top().first;
       if (next < jobs_.size()) at = std::min(at, jobs_[next].submit_ms);
       advance(at);
-      // NPUs that are given back at a time are there for who comes then.
+      // NPUs that are released at a time can be used by a job that comes then.
       for (; !running_.empty() && running_.top().first == at; drop_outdated()) {
         const std::size_t job = running_.top().second;
         running_.pop();
@@ -74,7 +74,7 @@ class Allocation {
     now_ = to;
   }
 
-  // What it had and did since that was told last.
+  // What it had and did since the last notification.
   void tell_held(std::size_t job, std::string_view doing, std::int64_t until) {
     if (watch_ == nullptr) return;
     if (until > told_[job])

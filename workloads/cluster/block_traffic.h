@@ -1,5 +1,5 @@
-// Who of a block's NPUs sends how much to whom, and how a block is spread over nodes so that little of that
-// leaves them.
+// Traffic between the NPUs of a block, and a placement of the block on nodes that keeps little of it between
+// nodes.
 #pragma once
 
 #include <string_view>

@@ -193,7 +193,7 @@ class MixCourse {
     of.checkpoint += done.stopped * npus_of(job);
   }
 
-  // What it had and did since that was told last.
+  // What it had and did since the last notification.
   void tell_held(std::size_t job) {
     Running& of = all_[job];
     const double from = std::exchange(of.told, now_);

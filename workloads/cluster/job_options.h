@@ -1,4 +1,4 @@
-// Options of studies in which jobs come to a pool: where the jobs are from, and who gets which NPUs.
+// Options of studies in which jobs arrive at a pool: where the jobs are from, and who gets which NPUs.
 #pragma once
 
 #include <string>

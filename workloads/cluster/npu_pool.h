@@ -53,7 +53,7 @@ class NpuPool {
   // A place for a block of `npus`; empty: none of the supernodes has one. Within a supernode the fewest
   // nodes: a part that fits a node goes to the one with fewest free that has room for it.
   std::optional<Place> place_block(int npus, Fit fit);
-  // The same within one supernode, which also has those that are kept free.
+  // As above within one supernode, spare nodes included.
   std::optional<Place> place_in(int supernode, int npus);
   // On one node.
   std::optional<Place> place_on(int supernode, int node, int npus);

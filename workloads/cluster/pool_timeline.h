@@ -38,7 +38,7 @@ class PoolTimeline {
     double from = 0, to = 0;
   };
   int process(std::size_t node) const { return 1 + static_cast<int>(node) / shape_.nodes; }
-  // Of a node: first that of its absence.
+  // Lane of an NPU; the first lane of a node shows its absence.
   int lane(std::size_t node, int npu) const {
     return static_cast<int>(node) % shape_.nodes * (shape_.node_npus + 1) + npu + 1;
   }

@@ -1,4 +1,4 @@
-// What becomes of a pool and of the jobs on it, told as it goes on.
+// Notified of what happens to a pool and to the jobs on it.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ class Progress {
     now_.wall += time;
   }
   double since_checkpoint() const { return now_.work; }
-  // Of all that is not settled.
+  // Work that is not yet saved by a checkpoint.
   double unsettled_work() const { return now_.work + saved_.work; }
   // A checkpoint of all work has stopped the run for `stopped`; it is written at `written`. The one before
   // has been settled.

@@ -105,7 +105,7 @@ struct ReliabilityRun {
   std::vector<double> lost;                 // s of the run that these took: redo, detection, restart
 };
 
-// What becomes of a run, told as it goes on; seconds.
+// Notified of what happens to a run; times in seconds.
 struct CourseWatch {
   std::function<void(std::string_view doing, double from, double to)> did;
   // A part of a supernode failed, and was repaired; `stops`: it stopped the run.

@@ -16,7 +16,7 @@ struct ExchangeCase {
   // [source][target] bytes; those for the own rank are copied in the own memory. 0: no copy.
   std::vector<std::vector<std::uint64_t>> bytes;
 
-  // As many for every rank.
+  // The same number of bytes for every pair of ranks.
   static ExchangeCase even(int ranks, std::uint64_t bytes) {
     const auto count = static_cast<std::size_t>(ranks);
     return {std::vector<std::vector<std::uint64_t>>(count, std::vector<std::uint64_t>(count, bytes))};

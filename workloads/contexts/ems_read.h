@@ -9,8 +9,8 @@
 
 namespace cm384::studies {
 
-// Who reads which socket's block. Readers are spread over the first `nodes` nodes (0: all); a block lies on
-// the socket that the ring of the memory service gives it.
+// Which die reads which socket's block. Readers are spread over the first `nodes` nodes (0: all); a block
+// lies on the socket that the ring of the memory service gives it.
 struct BlockPlaces {
   std::vector<int> dies, sockets;  // of each reader
   int servers = 0;                 // sockets that have one of the blocks

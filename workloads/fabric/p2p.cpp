@@ -74,7 +74,7 @@ Measured run_kernel(const StudyContext& context, const P2pPoint& point, int core
   runtime.wait();
   session.count(counts);
   Measured measured;
-  measured.last_request = of_die(0, last_request.at());
+  measured.last_request = of_die(session.machine().owners(), 0, last_request.at());
   for (int core = 0; core < cores; ++core) {
     measured.results.push_back(
         runtime

@@ -38,10 +38,10 @@ struct Counterpart {
 // Throws InputError where the machine has none.
 Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology);
 
-// What was seen on a die: of several processes the one that simulates it has seen it.
+// Observations on a die; of several processes the one that simulates it has them.
 template <class Seen>
-Seen of_die(int die, const Seen& seen) {
-  return sim::peers().list_from(supernode::owner_of_die(die), std::span(&seen, 1)).front();
+Seen of_die(const supernode::Ownership& owners, int die, const Seen& seen) {
+  return sim::peers().list_from(owners.of_die(die), std::span(&seen, 1)).front();
 }
 
 // Runs the point on a machine of its own, counters added to `counts`.

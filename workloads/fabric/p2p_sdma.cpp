@@ -12,7 +12,7 @@
 namespace cm384::studies {
 namespace {
 
-// The first request by any port since it was told to wait for it.
+// The first request by any port since wait() was called.
 class FirstRequest final : public ub::LinkObserver {
  public:
   void sent(ub::Hop, Time start, Time, int) override { sent(start); }
@@ -121,7 +121,7 @@ SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, Sim
   if (!finished) return reading;
   const host::HostTask& task = runtime.task(copy);
   reading.latency_us = (task.seen - task.called).us();
-  const Time port = of_die(0, first.at());
+  const Time port = of_die(session.machine().owners(), 0, first.at());
   if (port != Time{}) reading.startup_us = (port - task.called).us();
   reading.bandwidth_GBps =
       static_cast<double>(bytes) / ((task.record.copy.last_ack - task.record.copy.translated).us() * 1e3);
@@ -169,10 +169,10 @@ SdmaReading measure_core_sdma(const StudyContext& context, const P2pPoint& point
   const Clock clock(context.machine.die.clock);
   const Time start = clock.start(static_cast<std::int64_t>(result.start_cycle));
   reading.latency_us = (clock.start(static_cast<std::int64_t>(result.end_cycle)) - start).us();
-  const Time port = of_die(0, copies.first.at());
+  const Time port = of_die(session.machine().owners(), 0, copies.first.at());
   if (port != Time{}) reading.startup_us = (port - start).us();
   const std::vector<npu::SdmaRecord> records =
-      sim::peers().list_from(supernode::owner_of_die(0), std::span(std::as_const(copies.records)));
+      sim::peers().list_from(session.machine().owners().of_die(0), std::span(std::as_const(copies.records)));
   const std::size_t entries = records.size() / (arguments.warmup + std::size_t{1}) - 1;
   const npu::SdmaRecord& begun = records[records.size() - 1 - entries];
   const npu::SdmaRecord& ended = records[records.size() - 2];

@@ -30,13 +30,13 @@ struct SdmaReading {
 // Copies point.bytes in one entry of a stream, after one that warms up translations.
 SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
 
-// The same submitted by a vector core: entries of at most 1 MiB, a doorbell, and a flag that the core polls.
+// The copy submitted by a vector core: entries of at most 1 MiB, a doorbell, and a flag that the core polls.
 // The latency is from before the first entry is built to the flag's being seen. `prefetch`: into the own L2
 // instead of a copy (point.operation, target and distance play no part).
 SdmaReading measure_core_sdma(const StudyContext& context, const P2pPoint& point, bool prefetch,
                               SimulatorCounts& counts);
 
-// The same by the accelerator's own queue of transfers, without a host or a descriptor: no stages, and the
+// The copy by the accelerator's own queue of transfers, without a host or a descriptor: no stages, and the
 // latency is from the transfer's coming to the queue to its end.
 SdmaReading measure_transfer(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
 

@@ -18,7 +18,7 @@ struct Summary {
   double ci95 = 0;
 };
 
-// Of at least one sample; all fields 0 for none.
+// Summarises the samples; without any all fields are 0.
 Summary summarise(std::vector<double> samples);
 
 // {mean, p50, p99, max, ci95}; ci95 is empty if there is none.

@@ -49,7 +49,7 @@ bool wants_lanes(const StudyContext& context);
 std::optional<LaneTimeline> open_own_timeline(StudyContext& context, std::string_view study,
                                               std::string_view shows);
 
-// In the range that a timeline has: 106 days.
+// A time within the range of a timeline: 106 days.
 Time time_of_seconds(double seconds);
 
 }  // namespace cm384::studies

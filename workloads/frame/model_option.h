@@ -24,7 +24,7 @@ using OptionValues = std::vector<std::pair<std::string, std::string>>;
 // option, what is allowed.
 void follow_values(const std::vector<hw::Parameter>& options, const Given& given, const std::string& from,
                    const OptionValues& values);
-// Of a model.
+// Sets the options that a model decides, except those that were given.
 void follow_model(const std::vector<hw::Parameter>& options, const Given& given, const std::string& model,
                   const OptionValues& values);
 

@@ -1,4 +1,4 @@
-// What a study gives back.
+// The result of a study.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A study: one subject of `cm384 run`. It builds a supernode from the machine, runs it, and gives back rows.
+// A study: one subject of `cm384 run`. It builds a supernode from the machine, runs it, and returns rows.
 // Studies stand in one table, registry.cpp.
 #pragma once
 
@@ -94,9 +94,9 @@ struct StudyContext {
   int gdb_die = -1, gdb_core = 0;
   bool gdb_at_fault = false;
 
-  // The same with another display of its progress.
+  // This context with another display of progress.
   StudyContext with(Progress& other) const { return with(machine, other); }
-  // The same on another machine.
+  // This context with another machine.
   StudyContext on(const hw::Machine& other) const { return with(other, progress); }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {

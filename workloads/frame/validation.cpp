@@ -61,14 +61,16 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// A line for each role and family of figures: how many have a prediction, and its errors. Calibration, which
-// says nothing, comes last.
+// A line for each role and family of figures of which some have a prediction, with its errors; one line names
+// the families without any. Calibration, which says nothing, comes last.
 std::string family_table(const std::vector<Comparison>& comparisons) {
   std::string text =
       "| role | family | figures | predicted | within | median error | worst |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n";
+  std::string without;
   for (const Role role : {Role::validation, Role::selected, Role::bound, Role::calibration}) {
     std::map<std::string, std::vector<const Comparison*>> families;
+    std::string none;
     for (const Comparison& c : comparisons) {
       if (c.figure.role == role) families[c.figure.area].push_back(&c);
     }
@@ -82,12 +84,17 @@ std::string family_table(const std::vector<Comparison>& comparisons) {
         within += c->within() ? 1 : 0;
         if (worst == nullptr || errors.back() > std::abs(worst->error())) worst = c;
       }
-      text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", to_string(role), family, all.size(),
-                          errors.size(), errors.empty() ? "" : fmt::format("{}", within),
-                          errors.empty() ? "" : fmt::format("{:.1f} %", median_of(errors) * 100),
-                          worst == nullptr ? "" : percent(worst->error()) + " `" + worst->figure.id + "`");
+      if (worst == nullptr) {
+        none += fmt::format("{} {} {}", none.empty() ? to_string(role) : ",", family, all.size());
+        continue;
+      }
+      text += fmt::format("| {} | {} | {} | {} | {} | {:.1f} % | {} `{}` |\n", to_string(role), family,
+                          all.size(), errors.size(), within, median_of(errors) * 100, percent(worst->error()),
+                          worst->figure.id);
     }
+    if (!none.empty()) without += (without.empty() ? "" : "; ") + none;
   }
+  if (!without.empty()) text += fmt::format("\nWithout a prediction: {}.\n", without);
   return text;
 }
 

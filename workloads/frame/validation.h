@@ -29,7 +29,7 @@ struct Reading {
   // Of an operator: by its task's duration, and by its kernel's alone. `value` is one of the two.
   std::optional<double> task{}, kernel{};
 };
-// By id.
+// Readings by the figure's id.
 using Predictions = std::map<std::string, Reading>;
 
 // Whether a figure is asked for, by its id.

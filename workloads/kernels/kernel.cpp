@@ -39,15 +39,8 @@ struct KernelOptions {
     visit("scratch", self.scratch, Range{0_B, 64_GiB}, "memory handed to the kernel, zero");
     visit("trace", self.trace, Form{"FILE"},
           "write an instruction trace of block 0, one line per instruction");
-    visit("check-hazards", self.check_hazards, Either{"off", "on"},
-          "list where pipes touch local memory without a flag that orders them; the check fails where there "
-          "are any "
-          "that the automatic order does not cover");
-    visit("check-memory", self.check_memory,
-          "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
-          "launch, reads of UBuffer that the launch has not written, unaligned scalar accesses to it, with "
-          "their "
-          "places; the check fails where there are any");
+    visit("check-hazards", self.check_hazards, Either{"off", "on"}, kCheckHazards);
+    visit("check-memory", self.check_memory, kCheckMemory);
     RuleOptions::describe(self.rules, visit);
     visit(
         "patience", self.patience, Range{1_us, 1000_s},

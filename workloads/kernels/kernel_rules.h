@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/text/units.h"
 #include "npu_core/scalar/program.h"
@@ -11,6 +12,18 @@
 #include "workloads/frame/result.h"
 
 namespace cm384::studies {
+
+// Sentences of options that several studies have.
+inline constexpr std::string_view
+    kCheckHazards =
+        "list where pipes touch local memory without a flag that orders them; the check fails where there "
+        "are "
+        "any that the automatic order does not cover",
+    kCheckMemory =
+        "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
+        "launch, reads of UBuffer that the launch has not written, unaligned scalar accesses to it, with "
+        "their "
+        "places; the check fails where there are any";
 
 struct RuleOptions {
   std::string auto_sync = "auto", write_back = "auto";

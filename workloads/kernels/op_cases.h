@@ -42,7 +42,7 @@ bool is_collective(std::string_view name);
 int ranks_of(const OpRequest& request);
 // Throw InputError, with the operator's name, where the shape does not suit it.
 MakeOperator operator_of(const OpRequest& request);
-// By which of them an algorithm of `run op` goes.
+// The run of copies that an algorithm of `run op` stands for.
 CopyRun copies_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
 // Without cores, in one server.
 TransferCollectiveCase transfers_of(const OpRequest& request, const hw::Machine& machine);

@@ -43,7 +43,7 @@ std::optional<OpReading> run_collective(const StudyContext& context, const std::
                                         const OpSetting& setting, const CollectiveRun& collective,
                                         SimulatorCounts& counts);
 
-// The same by copies of SDMA engines: operators/collectives/copy_collective.h. A task is a run of a rank.
+// A collective by copies of SDMA engines: operators/collectives/copy_collective.h. A task is a run of a rank.
 struct CopyRun {
   reference::CollectiveCase collective;
   operators::CopySetting setting;

@@ -54,15 +54,8 @@ struct ProgramOptions {
           "keep all bytes, or leave out those of buffers that the file marks as payload");
     visit("trace", self.trace, Form{"FILE"},
           "write an instruction trace of the first vector core of rank 0, one line per instruction");
-    visit("check-hazards", self.check_hazards,
-          "list where pipes touch local memory without a flag that orders them; the check fails where there "
-          "are any "
-          "that the automatic order does not cover");
-    visit("check-memory", self.check_memory,
-          "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
-          "launch, reads of UBuffer that the launch has not written, unaligned scalar accesses to it, with "
-          "their "
-          "places; the check fails where there are any");
+    visit("check-hazards", self.check_hazards, kCheckHazards);
+    visit("check-memory", self.check_memory, kCheckMemory);
     RuleOptions::describe(self.rules, visit);
     visit("real-polling", self.real_polling, "run every turn of loops that poll");
     visit(

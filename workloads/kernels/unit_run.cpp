@@ -36,7 +36,7 @@ npu::UnitWork counted(const UnitOperator& made) {
   return work;
 }
 
-// One after another on an accelerator, which is told at each end what was done.
+// One after another on an accelerator, which counts the work at each end.
 class Turns final : public supernode::Driver {
  public:
   Turns(supernode::Supernode& machine, Time each, const npu::UnitWork& work, int times)

@@ -17,7 +17,7 @@ namespace cm384::studies {
 // What products are of: each format has a peak.
 enum class NumberFormat : std::uint8_t { bf16, fp8, int8 };
 std::string_view name_of(NumberFormat format);
-// Of "bf16", "fp8" or "int8".
+// The format named "bf16", "fp8" or "int8".
 NumberFormat format_of(std::string_view name);
 
 struct UnitOperator {
@@ -36,7 +36,8 @@ struct UnitReading {
 
 // In closed form, without a machine. Throws InputError where it has no such format.
 UnitReading unit_time_of(const UnitOperator& made, const hw::Machine& machine);
-// The same on the first accelerator of a machine, so often, which counts it. Empty: interrupted.
+// Runs it on the first accelerator of a machine so many times; the accelerator counts the work. Empty:
+// interrupted.
 std::optional<UnitReading> run_on_units(const StudyContext& context, const std::string& what,
                                         const UnitOperator& made, int times, SimulatorCounts& counts);
 

@@ -1,4 +1,4 @@
-// Options of a decode layer, and what they come to.
+// Options of a decode layer, and the setting that follows from them.
 #pragma once
 
 #include <array>

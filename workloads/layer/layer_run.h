@@ -30,7 +30,7 @@ struct LayerKernel {
   double start_us = 0, end_us = 0;  // of its task
 };
 
-// Of the last layer, as one among many alike.
+// Times of the last layer, which stands for many alike.
 struct LayerReading {
   std::vector<LayerStage> stages;  // in the order of a microbatch
   // By half: from its first task's start to its last one's end. Of two kinds of ranks the first half is of

@@ -31,7 +31,7 @@ class PartsFile {
   std::optional<OutputFile> file_;
 };
 
-// All parameters, for keys.
+// All parameters of a machine as text, for keys.
 std::string machine_text(hw::Machine machine);
 
 }  // namespace cm384::studies

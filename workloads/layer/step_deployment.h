@@ -9,7 +9,7 @@
 
 namespace cm384::studies {
 
-// Of workloads/layer/deployments, sorted.
+// Names of the deployments in workloads/layer/deployments, sorted.
 std::vector<std::string> step_deployment_names();
 
 // Options of `run decode` and their values, in the order of the file's declaration. Throws InputError: one

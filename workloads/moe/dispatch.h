@@ -122,7 +122,7 @@ Case settled(Case setting, const hw::Machine& machine) {
   return setting;
 }
 
-// As --check-hazards says.
+// Whether hazards are looked for, as --check-hazards says.
 bool checks_hazards(const DispatchCase& setting);
 
 // What a setting came to: a trace sets experts and how many a token has.

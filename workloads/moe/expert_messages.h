@@ -22,7 +22,7 @@ enum class ExchangeDirection : std::uint8_t { dispatch, combine };
 std::uint32_t message_bytes(ExchangeDirection direction, int hidden);
 inline constexpr std::uint32_t kExchangeFlagBytes = 4;
 
-// Where a rank's message goes by.
+// The route of a rank's message.
 enum class Carrier : std::uint8_t { memory, bus, rdma };
 // Ranks on dies of those numbers.
 Carrier carrier_of(const hw::Topology& topology, int from, int to);

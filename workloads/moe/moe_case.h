@@ -1,4 +1,4 @@
-// What a setting of the MoE operators comes to.
+// The case of the MoE operators that follows from a setting.
 #pragma once
 
 #include <cstddef>

@@ -67,7 +67,7 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
 std::vector<std::string> routing_files(const std::string& routing);
 // That file, and that of the model.
 std::vector<std::string> files_of(const DispatchCase& setting);
-// As rows have it: nothing where ranks are unlike.
+// The batch of a row; null where ranks differ.
 inline Value batch_of(const RoutedSetting& reading) {
   return reading.batch == 0 ? Value() : Value(reading.batch);
 }

@@ -57,7 +57,7 @@ void KernelOperator::run_at(Grade grade, std::shared_ptr<const npu::Recording> r
 }
 
 npu::LaunchRequest KernelOperator::request() {
-  if (arguments_ == 0) arguments_ = put_arguments(site_->memory);
+  if (arguments_ == 0) arguments_ = write_arguments(site_->memory);
   npu::LaunchRequest made;
   made.arguments = arguments_;
   made.cores = cores();

@@ -28,7 +28,7 @@ namespace cm384::operators {
 
 enum class Grade : std::uint8_t { firmware, replay, formula };
 std::string_view name_of(Grade grade);
-// Of "firmware", "replay" or "formula".
+// The grade named "firmware", "replay" or "formula".
 Grade grade_of(std::string_view name);
 
 // Where an operator stands.
@@ -81,7 +81,7 @@ class KernelOperator : public Operator {
               npu::Pacing pacing = {});
   // As part of a captured graph: set up while the task before it in its stream runs. Before enqueue().
   void launch_in_graph(bool graph) { graph_ = graph; }
-  // Of the last enqueue(), once it has run.
+  // The record of the last enqueue(), once it has run.
   const npu::LaunchRecord& record() const { return site().memory.runtime().record(launch_); }
 
   virtual const char* kernel() const = 0;
@@ -97,8 +97,8 @@ class KernelOperator : public Operator {
  protected:
   // Allocates and fills in the memory, all but the block of arguments; puts that.
   virtual void lay_out(const Site& site) = 0;
-  virtual std::uint64_t put_arguments(host::DeviceMemory& memory) const = 0;
-  // Of the site's, those that it uses; after lay_out().
+  virtual std::uint64_t write_arguments(host::DeviceMemory& memory) const = 0;
+  // Those of the site's cores that it uses; called after lay_out().
   virtual std::vector<std::uint16_t> cores() const { return site().cores; }
 
   const Site& site() const { return *site_; }
@@ -113,6 +113,19 @@ class KernelOperator : public Operator {
   npu::Pacing pacing_;
   std::shared_ptr<const npu::PlayedLaunch> played_;
   host::LaunchHandle launch_;
+};
+
+// An operator whose kernel takes one struct of arguments, which lay_out() fills in.
+template <class Arguments, class Base = KernelOperator>
+class KernelWith : public Base {
+ public:
+  using Base::Base;
+
+ protected:
+  Arguments arguments_{};
+
+ private:
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const final { return memory.put(arguments_); }
 };
 
 // Grade formula: from the first instruction to the last. What takes longest of multiplying at the die's peak,

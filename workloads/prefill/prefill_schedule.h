@@ -38,7 +38,7 @@ class Slowdowns {
   std::array<std::array<double, kPartKinds>, kPartKinds> of_{};
 };
 
-// Of each part of each microbatch, from 0 on.
+// Begin and end of each part of each microbatch, from time 0 on.
 struct Schedule {
   std::vector<std::vector<double>> starts, ends;
 };

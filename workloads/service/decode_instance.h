@@ -53,7 +53,7 @@ class DecodeInstance {
   std::int32_t steps_for(std::int32_t tokens, std::uint32_t request, std::uint32_t attempt) const;
 
   void join(const Active& active) { joining_.push_back(active); }
-  // Who takes part from the next step on.
+  // Requests that take part from the next step on.
   const std::vector<Active>& joining() const { return joining_; }
   struct Lost {
     std::uint32_t request = 0;

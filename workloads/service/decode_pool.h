@@ -24,7 +24,7 @@ class DecodePool {
   std::uint32_t instance_of(int die) const { return static_cast<std::uint32_t>(die / dies_); }
 
   // Dies are numbered over all instances. The die with the fewest requests that has a slot and `bytes` of
-  // room; nothing: there is none. Nobody new comes to an instance while others wait in host memory to return.
+  // room; nothing: there is none. No new request is admitted while others wait in host memory to return.
   // `returns`: the instance that one comes back to from there.
   std::optional<int> find_die(std::int64_t bytes, std::optional<std::uint32_t> returns = {}) const;
   // Room that a request is given for its context when it is sent.
@@ -34,7 +34,7 @@ class DecodePool {
   // Steps that the answer of a request takes, drawn for it.
   std::int32_t steps_for(std::uint32_t request) const;
 
-  // The context of the request has come to its die.
+  // The context of the request has arrived at its die.
   void join(std::uint32_t request);
   // Nothing happens where the instance steps, does not run, or has no requests. With growing room: requests
   // that had to leave their die, with the tokens that they were given there; they decode still. The step

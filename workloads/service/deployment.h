@@ -1,5 +1,5 @@
-// Who serves: pools of prefill and decode, the plane between them, and the memory service behind. A
-// deployment is data: a TOML file whose values say where they come from, as those of a machine do.
+// A deployment of a service: pools of prefill and decode, the plane between them, and the memory service
+// behind. A deployment is data: a TOML file whose values say where they come from, as those of a machine do.
 #pragma once
 
 #include <map>
@@ -314,7 +314,7 @@ struct Deployment {
   }
   int prefill_dies() const { return prefill.dies(); }
   int decode_dies() const { return decode.dies(); }
-  // To the NPUs of a machine, which have so many dies.
+  // Adapts the pools to NPUs of so many dies.
   void settle(int dies_of_npu) { prefill.dies_of_npu = decode.dies_of_npu = dies_of_npu; }
 
   template <class Self, class Visitor>

@@ -50,7 +50,7 @@ struct Ramp {
 };
 void check_ramp(std::string_view text);
 
-// Of a trace in memory: some GB.
+// Limits of a trace in memory: some GB.
 inline constexpr std::size_t kMostRequests = 20'000'000, kMostKeys = 200'000'000;
 
 struct DrawnRequests {

@@ -148,7 +148,7 @@ class DecodeSteps {
     bool inside = true;
   };
   More more_at(double batch, double kv) const;
-  // As if all points were measured.
+  // The time as if all points were measured.
   StepTime between_points(double batch, double kv) const;
 
   // Measured steps of one number of tokens, by batch.

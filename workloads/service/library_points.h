@@ -30,7 +30,7 @@ struct LibraryPoint {
   }
 };
 
-// In the order of the library's file.
+// The points in the order of the library's file.
 std::vector<LibraryPoint> points_of(const Library& library);
 // The first and the last day on which they were measured; empty where it is not known of all.
 std::pair<std::string, std::string> dates_of(const std::vector<LibraryPoint>& points);

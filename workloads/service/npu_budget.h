@@ -20,10 +20,10 @@ class NpuBudget {
   // `npus` are at least those of all members together.
   NpuBudget(int npus, const std::vector<Member>& members);
 
-  // At a look at a pool of a member that wants an instance of so many NPUs. False: there are too few that are
-  // free and not due to others.
+  // A pool of a member wants an instance of so many NPUs. False: too few are free, or those that are free are
+  // due to other members.
   bool acquire(std::size_t member, bool prefill, int npus, Time now);
-  // At a look at a pool that wants none.
+  // The pool wants no further instance now.
   void withdraw(std::size_t member, bool prefill) { shares_[member].wants[prefill ? 0 : 1] = 0; }
   void release(std::size_t member, int npus, Time now);
   // It has what is free until a member wants that; the member gets it at a later look.

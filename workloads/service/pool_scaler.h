@@ -33,7 +33,7 @@ class PoolScaler {
   void complete_move() { --moving_; }
   // An instance that was ended has drained.
   void complete_end(bool prefill, Time now);
-  // Nothing is to come: what was started is other services'.
+  // No request is to come: NPUs that were acquired go back to the budget.
   void release_all(Time now);
   void add_to(ServiceResult& result) const;
 

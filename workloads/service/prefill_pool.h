@@ -29,7 +29,7 @@ class PrefillPool {
   std::uint32_t size() const { return static_cast<std::uint32_t>(instances_.size()); }
   void set_occupancy(Occupancy& occupancy) const;
 
-  // As many wait as may.
+  // Whether as many requests wait as may (prefill.most_waiting).
   bool is_full() const;
   void enqueue(std::uint32_t request) { router_.push(waiting_prompt(request)); }
   // In order of their numbers, ahead of all that wait and are as urgent.
@@ -38,8 +38,8 @@ class PrefillPool {
   // Nothing happens where the instance is busy or stopped, or there is nothing to compute: nobody waits, or
   // it is closed, and no prompt was begun.
   void start_batch(std::uint32_t i);
-  // The same without the event of its end: how long it takes, or nothing. `taken` tokens of the budget are of
-  // others; `begins`: prompts too that were not begun.
+  // As above without scheduling its end: returns how long the batch takes, or nothing. `taken` tokens of the
+  // budget are of others; `begins`: prompts too that were not begun.
   std::optional<Time> begin_batch(std::uint32_t i, int taken = 0, bool begins = true);
   // The batch that begin_batch() began ends so much later.
   void extend(std::uint32_t i, Time more);

@@ -33,19 +33,19 @@ class PromptCache {
   PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants, int parts = 1,
               SharedBlocks shared = {});
 
-  // Its blocks are the most recently used then.
+  // Reads a prompt's blocks, which become the most recently used.
   CachedPrompt read(const Request& request);
-  // Its tokens that are here; nothing is used by that.
+  // How many tokens of a prompt are cached; does not count as use.
   std::int32_t peek(const Request& request);
   // Nobody waits for it: blocks are written behind the batch.
   void write(const Request& request);
-  // The same of prompt and answer, once that is complete.
+  // Stores the blocks of prompt and answer, once the answer is complete.
   void write_answer(const Request& request);
   // What requests of before have left here, in their order.
   void warm(const RequestTrace& before);
-  // Of all services that share it.
+  // The pool of all services that share the cache.
   const BlockPool& blocks() const { return blocks_; }
-  // Of this service.
+  // The counts of this service.
   PoolCounts counts() const;
 
  private:

@@ -30,7 +30,7 @@ struct LatencyEvidence {
   EvidenceSum prefill, decode;
 };
 
-// Nothing is kept where it is off.
+// Evidence by request; keeps nothing where it is off.
 class RequestEvidence {
  public:
   RequestEvidence(bool on, std::uint32_t requests) : by_request_(on ? requests : 0) {}

@@ -20,9 +20,9 @@ class RequestTable {
   RequestState state(std::uint32_t k) const { return served_[k].state; }
   // That prefill makes the context of: of a preempted request with all tokens that it was given.
   std::int32_t prompt_tokens(std::uint32_t k) const { return request(k).prompt + served(k).made; }
-  // That its context has when it comes to a die of decode.
+  // Tokens of its context when it arrives at a die of decode.
   std::int32_t context_tokens(std::uint32_t k) const { return prompt_tokens(k) + served(k).kept; }
-  // Of the answer, which decode has to make.
+  // Tokens of the answer that decode has to make.
   std::int32_t decode_tokens(std::uint32_t k) const {
     return request(k).output - 1 - served(k).made - served(k).kept;
   }

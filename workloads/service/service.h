@@ -17,7 +17,7 @@ class Service {
   Service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
           const ServiceOptions& options);
   ServiceResult run();
-  // The same in parts: begin(), advance() until it is done, finish().
+  // run() in parts: begin(), advance() until is_done(), finish().
   void begin();
   bool is_done() const { return run_.events.empty() || is_interrupted(); }
   Time next_at() const { return run_.events.next_at(); }

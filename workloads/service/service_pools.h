@@ -28,7 +28,7 @@ class ServicePools {
   void complete_transfer(std::uint32_t request, std::uint32_t attempt);
   void complete_step(std::uint32_t i, std::uint32_t epoch);
   void complete_return(std::uint32_t request);
-  // Of an instance that computes prompts and answers.
+  // A step of an instance that computes prompts and answers is done.
   void complete_mixed(std::uint32_t i, bool decoded);
 
   // A prefill instance stops, and loses its batch; with `contexts` also what it has not sent.
@@ -41,7 +41,7 @@ class ServicePools {
   void lose_decode(std::uint32_t i);
   void return_decode(std::uint32_t i);
   void pause_decode(std::uint32_t i) { decode_.pause(i); }
-  // With `away` it was lost too, and returns.
+  // A decode instance continues; with `away` it was lost and returns.
   void resume_decode(std::uint32_t i, bool away);
   // Of a paused instance, for good: `die`, the idlest one besides where another takes its experts over; with
   // a restart all contexts of the instance.

@@ -1,4 +1,4 @@
-// What a service's instances and links did, told when it is known; it changes nothing.
+// Observes what a service's instances and links do; changes nothing.
 #pragma once
 
 #include <cstdint>

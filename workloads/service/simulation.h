@@ -154,7 +154,7 @@ struct SharingService {
 struct Sharing {
   int npus = 0;
   bool blocks = false;  // of the memory service
-  // With a training on what is free.
+  // Sizes of a training on NPUs that are free.
   std::vector<TrainingSize> training{};
   TrainingTimes training_times{};
 };

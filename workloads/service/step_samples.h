@@ -29,7 +29,7 @@ class DrawnSamples {
     kept_[place].number = number;
     return &kept_[place];
   }
-  // By number.
+  // The samples, ordered by number.
   std::vector<Sample> release() {
     std::ranges::sort(kept_, {}, &Sample::number);
     return std::move(kept_);
@@ -55,7 +55,7 @@ class StepSamples {
  public:
   StepSamples(int wanted, std::uint64_t seed) : drawn_(wanted, seed, 77) {}
   void see(Time at, int instance, const DecodeInstance& decode, const DecodeInstance::Load& load);
-  // By number.
+  // The samples, ordered by number.
   std::vector<StepSample> take() { return drawn_.release(); }
 
  private:

@@ -23,7 +23,7 @@ class TokenGaps {
  public:
   void add(Time wait, std::int64_t requests);
   std::size_t entries() const { return gaps_.size(); }
-  // In no order.
+  // The gaps, in no order.
   std::vector<TokenGap> release() { return std::move(gaps_); }
 
  private:

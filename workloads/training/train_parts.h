@@ -43,7 +43,7 @@ class TrainParts {
   TrainParts(const StudyContext& context, const training::Plan& plan, const TrainMeasures& measures,
              StudyResult& result);
 
-  // Its contexts are of its own machines.
+  // Not copied: its contexts refer to its own machines.
   TrainParts(const TrainParts&) = delete;
   TrainParts& operator=(const TrainParts&) = delete;
 
@@ -59,7 +59,7 @@ class TrainParts {
   // Of `bytes` that every die has, a share for each member; the part between supernodes goes over the RDMA
   // plane, of what the supernode's members share. A gather takes as long.
   double scatter_us(int ranks, int stride, double bytes);
-  // To another supernode, or to a die of another node.
+  // Time of a message to another supernode, or to a die of another node.
   double send_us(double bytes, bool between_supernodes);
   // Of vector cores that read and write so many bytes of HBM.
   double stream_us(double bytes);

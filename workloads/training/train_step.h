@@ -34,7 +34,7 @@ struct PartPasses {
 // other computes, and what is longer is the pair's time.
 PartTimes times_of(const PartPasses& passes, Schedule schedule);
 
-// Of a rank, once in a step.
+// Times of a rank, once per step.
 struct ReplicaTimes {
   double gradients = 0, weights = 0;  // their scatter and gather among replicas
   double optimiser = 0;

@@ -33,7 +33,7 @@ Replicas replicas_of(const Plan& plan);
 // three intermediate values.
 double kept_bytes(const models::Model& model, const models::Layer& layer, const Plan& plan,
                   Recompute recompute);
-// Of all layers of a part, as the plan recomputes.
+// Bytes of activations that all layers of a part keep, as the plan recomputes.
 double kept_bytes(const models::Model& model, const Part& part, const Plan& plan);
 // At a time beside these: logits, and with a full recomputation the largest layer.
 double working_bytes(const models::Model& model, const Part& part, const Plan& plan);

@@ -1,4 +1,4 @@
-// What became of one entry of a stream, stage by stage.
+// One entry of a stream and the times at which it passed each stage.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct TaskRecord {
   std::uint8_t type = 0;     // enum cm384_task_type
   std::uint32_t status = 0;  // enum cm384_task_status
   std::uint64_t fault = 0;
-  Time turn;        // at the head of its stream, its submission known
-  Time fetched;     // here from memory
+  Time turn;        // it is at the head of its stream, and its submission is known
+  Time fetched;     // read from memory
   Time decoded;     // its work begins
   Time done;        // its work is done
   Time completed;   // the next entry of the stream may start

@@ -54,7 +54,7 @@ void TaskScheduler::notify_all() const {
 }
 
 void TaskScheduler::submit(std::uint32_t stream, const cm384_task& task) {
-  streams_[stream].at_the_door.push_back(task);
+  streams_[stream].waiting_for_room.push_back(task);
   post(stream);
 }
 
@@ -65,16 +65,16 @@ void TaskScheduler::submit_at(std::uint32_t stream, const cm384_task& task, Time
 
 std::size_t TaskScheduler::pending(std::uint32_t stream) const {
   const Stream& s = streams_[stream];
-  return s.at_the_door.size() + (s.posted - s.ring.head());
+  return s.waiting_for_room.size() + (s.posted - s.ring.head());
 }
 
 // Writes entries into the ring while there is room; each one's doorbell follows its write.
 void TaskScheduler::post(std::uint32_t number) {
   Stream& stream = streams_[number];
-  while (!stream.at_the_door.empty() && stream.posted - stream.ring.head() < stream.ring.depth()) {
+  while (!stream.waiting_for_room.empty() && stream.posted - stream.ring.head() < stream.ring.depth()) {
     std::byte bytes[CM384_QUEUE_ENTRY_BYTES];
-    std::memcpy(bytes, &stream.at_the_door.front(), sizeof bytes);
-    stream.at_the_door.pop_front();
+    std::memcpy(bytes, &stream.waiting_for_room.front(), sizeof bytes);
+    stream.waiting_for_room.pop_front();
     const Time at = socket_.write(stream.ring.entry_offset(stream.posted++), bytes, sizeof bytes, 0, 0);
     socket_.schedule(at, kPosted, number);
   }

@@ -1,6 +1,6 @@
-// The task scheduler of a die (STARS on the part): streams are queues of entries in memory, worked off in
-// order; entries of different streams run side by side. An entry is fetched, decoded, does its work and
-// completes. A kernel's blocks are dispatched to cores one after another; a copy is handed to the SDMA
+// The task scheduler of a die (STARS on the part): streams are queues of entries in memory, executed in
+// order; entries of different streams run concurrently. An entry is fetched, decoded, executed and
+// completed. A kernel's blocks are dispatched to cores one after another; a copy is handed to the SDMA
 // engine; events and notifies are words in memory, of this die or another one.
 #pragma once
 
@@ -33,7 +33,7 @@ struct BlockStart {
   std::uint64_t preloaded = 0;                 // bytes of its code that are in the instruction cache
 };
 
-// What the scheduler sees of the cores, and who hears of its tasks.
+// The cores as the scheduler sees them; also notified of its tasks.
 class CoreArray {
  public:
   virtual std::size_t count() const = 0;  // vector cores
@@ -41,10 +41,10 @@ class CoreArray {
   virtual void start_block(const BlockStart& block) = 0;
   virtual void kernel_started(const LaunchRecord& record) = 0;
   virtual void kernel_finished(const LaunchRecord& record) = 0;
-  // An entry of a stream is known: its type, number and turn.
+  // An entry of a stream was decoded: its type, number and turn are known.
   virtual void task_decoded(const TaskRecord& /*record*/) {}
   virtual void task_finished(const TaskRecord& record) = 0;
-  // A stream was made; a kernel has its number.
+  // A stream was created; a kernel was registered under its number.
   virtual void stream_made(std::uint32_t /*number*/, const QueueRing& /*ring*/) {}
   virtual void kernel_registered(std::uint32_t /*number*/, const LaunchRequest& /*kernel*/) {}
 
@@ -56,13 +56,13 @@ struct SchedulerStatistics {
   std::uint64_t tasks = 0, kernels = 0, copies = 0, errors = 0;
   std::uint64_t blocks = 0;
   std::uint64_t block_waits = 0;  // dispatches that waited for a core
-  std::uint64_t slot_waits = 0;   // entries that waited for a place among those under way
+  std::uint64_t slot_waits = 0;   // entries that waited for a free slot (scheduler.slots)
 };
 
 class TaskScheduler final : public SdmaClient {
  public:
   static constexpr int kFlags = 16;
-  // Entries that the scheduler has in one of its SDMA queues at most.
+  // Depth of each of the scheduler's SDMA queues, in entries.
   static constexpr std::uint32_t kSdmaDepth = 64;
 
   // A kernel under way.
@@ -92,20 +92,20 @@ class TaskScheduler final : public SdmaClient {
   // Notifies the cores of all existing streams and kernels.
   void notify_all() const;
 
-  // The host's write of an entry and of the doorbell behind it arrive, at the event time. Where the stream is
-  // full the entry waits at the door. Requires the stream.
+  // The host's writes of an entry and of the doorbell arrive, at the event time. Where the stream's ring is
+  // full the entry waits until it has room. Requires that the stream exists.
   void submit(std::uint32_t stream, const cm384_task& task);
-  // The same at a time to come.
+  // As submit(), at a later time.
   void submit_at(std::uint32_t stream, const cm384_task& task, Time at);
   // Entries submitted and not completed.
   std::size_t pending(std::uint32_t stream) const;
   const QueueRing& ring(std::uint32_t stream) const { return streams_[stream].ring; }
-  // The reader of a stream's completions has read `count` since its beginning.
+  // Whoever reads the stream's completions has consumed `count` of them since the stream was created.
   void completions_taken(std::uint32_t stream, std::uint32_t count);
 
   // The kernel whose block a core runs.
   Kernel& kernel_on(std::uint16_t core) { return streams_[running_on_[core]].kernel; }
-  // All blocks of that kernel have begun on their cores: none is still on its way to one.
+  // Whether all blocks of that kernel have started on their cores: none is still being dispatched.
   bool all_begun(std::uint16_t core) const {
     const Kernel& kernel = streams_[running_on_[core]].kernel;
     return kernel.begun == kernel.blocks;
@@ -113,7 +113,7 @@ class TaskScheduler final : public SdmaClient {
   // A block's last instruction has retired, at `retired` (not before now()).
   void block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases,
                    Time fetch_stall = {});
-  // Memory of the own die was written, at the event time.
+  // The die's own memory was written, at the event time.
   void written(std::uint64_t offset, std::uint64_t bytes) {
     if (offset < watched_.high && offset + bytes > watched_.low) wake(offset, bytes);
   }
@@ -124,7 +124,7 @@ class TaskScheduler final : public SdmaClient {
 
   const SchedulerStatistics& statistics() const { return statistics_; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
-  // One line a stream with an entry under way.
+  // For hang reports: one line for each stream with an entry in flight.
   std::string report() const;
 
  private:
@@ -148,7 +148,7 @@ class TaskScheduler final : public SdmaClient {
   static constexpr std::uint32_t kFree = 0xffffffff;
 
   enum class State : std::uint8_t { idle, ready, fetching, working, waiting, completing, stalled, preparing };
-  // Kernels of a captured graph behind the entry at the head, which are made ready while it works.
+  // Look-ahead: kernels of a captured graph behind the entry at the head, set up while that one runs.
   struct Ahead {
     struct Entry {
       cm384_task task{};
@@ -162,8 +162,8 @@ class TaskScheduler final : public SdmaClient {
   };
   struct Stream {
     QueueRing ring;
-    std::deque<cm384_task> at_the_door;  // for which the ring has no room
-    std::uint32_t posted = 0;            // tail in memory, of which the doorbell may not have come yet
+    std::deque<cm384_task> waiting_for_room;  // entries for which the ring has no room
+    std::uint32_t posted = 0;                 // tail in memory, of which the doorbell may not have come yet
     State state = State::idle;
     bool plain = true;
     bool reading = false, touched = false;  // of a wait: the word is being read, was written since
@@ -216,7 +216,7 @@ class TaskScheduler final : public SdmaClient {
   void watch_again();
   void wake(std::uint64_t offset, std::uint64_t bytes);
   // blocks.cpp: kernels and copies
-  // False where it cannot be: the entry ends with an error.
+  // False where it cannot start: the entry then ends with an error.
   bool start_kernel(std::uint32_t stream);
   void dispatchable(std::uint32_t stream);
   void arm_dispatch();

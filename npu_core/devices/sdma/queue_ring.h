@@ -1,5 +1,5 @@
-// A pair of submission and completion queue in a die's memory, as the unit that works it off sees it: where
-// the rings stand, how far each side is. Counters as in firmware/abi/queue.h.
+// A pair of submission and completion queue in a die's memory, as the unit that consumes it sees it: where
+// the rings are, and how far each side has got. Counters as in firmware/abi/queue.h.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class QueueRing {
     if (legal) tail_ = tail;
     return legal;
   }
-  // The reader has taken `count` completions; refused beyond what was written.
+  // The reader has consumed `count` completions; false where that is more than were written.
   bool taken(std::uint32_t count) {
     const bool legal = count - taken_ <= written_ - taken_;
     if (legal) taken_ = count;

@@ -35,26 +35,26 @@ void SdmaEngine::start_replayed() {
     channel.transaction = next.transaction;
     channel.turns = next.turns;
     replayed_.pop_front();
-    note_wish(number);
+    update_eligible(number);
     arm();
   }
 }
 
-void SdmaEngine::note_wish(std::size_t number) {
+void SdmaEngine::update_eligible(std::size_t number) {
   const std::uint64_t bit = std::uint64_t{1} << number % 64;
-  std::uint64_t& word = wishing_[number / 64];
+  std::uint64_t& word = eligible_[number / 64];
   word = channels_[number].wants_issue() ? word | bit : word & ~bit;
 }
 
 // The channel whose turn it is: the last one, while its turn goes on, or the next one behind it that wants to
 // issue. None: as many as there are channels.
-std::size_t SdmaEngine::next_wishing() const {
+std::size_t SdmaEngine::next_eligible() const {
   const Channel& last = channels_[last_channel_];
   if (last.turns.turn > last.turns.request && last.wants_issue() && last.issued % last.turns.turn != 0)
     return last_channel_;
-  const std::size_t words = wishing_.size(), first = (last_channel_ + 1) % channels_.size();
-  std::uint64_t word = wishing_[first / 64] & (~std::uint64_t{0} << first % 64);
-  for (std::size_t n = 0, at = first / 64; n <= words; ++n, word = wishing_[at]) {
+  const std::size_t words = eligible_.size(), first = (last_channel_ + 1) % channels_.size();
+  std::uint64_t word = eligible_[first / 64] & (~std::uint64_t{0} << first % 64);
+  for (std::size_t n = 0, at = first / 64; n <= words; ++n, word = eligible_[at]) {
     if (word != 0) return at * 64 + static_cast<std::size_t>(std::countr_zero(word));
     at = at + 1 == words ? 0 : at + 1;
   }
@@ -64,7 +64,7 @@ std::size_t SdmaEngine::next_wishing() const {
 // Asks for the next turn of the data path, where there is something to send and a place for it.
 void SdmaEngine::arm() {
   if (path_.armed) return;
-  if (next_wishing() == channels_.size()) return;
+  if (next_eligible() == channels_.size()) return;
   const bool full = reads_ >= parameters_.read_outstanding ||
                     pieces_.in_use() >= parameters_.read_outstanding + parameters_.write_outstanding;
   statistics_.buffer_full += full && !path_.full ? 1 : 0;
@@ -87,7 +87,7 @@ std::uint32_t SdmaEngine::Pieces::add(const Piece& piece) {
 
 // One request of the channel whose turn it is. A request crosses no 512 B boundary on either side.
 void SdmaEngine::issue() {
-  const std::size_t number = next_wishing();
+  const std::size_t number = next_eligible();
   if (number == channels_.size()) return;  // a fault has ended the one that asked
   Channel& channel = channels_[number];
   last_channel_ = number;
@@ -101,7 +101,7 @@ void SdmaEngine::issue() {
       pieces_.add({static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
                    sim::Payload{}});
   channel.issued += bytes;
-  note_wish(number);
+  update_eligible(number);
   if (issued && channel.issued == channel.record.bytes) issued(channel.transaction);
   ++channel.outstanding;
   ++reads_;

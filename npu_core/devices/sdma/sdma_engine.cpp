@@ -16,7 +16,7 @@ SdmaEngine::SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSoc
       socket_(socket),
       queues_(queues),
       channels_(static_cast<std::size_t>(parameters.channels)),
-      wishing_((channels_.size() + 63) / 64) {}
+      eligible_((channels_.size() + 63) / 64) {}
 
 void SdmaEngine::set_up(std::size_t queue, const QueueRing& ring) {
   queues_[queue] = Queue{ring, Time{}, false};
@@ -150,7 +150,7 @@ void SdmaEngine::translated(std::size_t number) {
                               fetches || !copy ? sim::Operation::read : sim::Operation::write,
                               {record.queue, record.channel, record.number, record.rung, record.taken});
   channel.copying = true;
-  note_wish(number);
+  update_eligible(number);
   arm();
 }
 
@@ -159,14 +159,14 @@ void SdmaEngine::fail(Channel& channel, std::uint32_t status, std::uint64_t addr
   if (channel.record.status != 0) return;
   channel.record.status = status;
   channel.record.fault = address;
-  note_wish(static_cast<std::size_t>(&channel - channels_.data()));
+  update_eligible(static_cast<std::size_t>(&channel - channels_.data()));
 }
 
 void SdmaEngine::finish_if_done(std::size_t number) {
   Channel& channel = channels_[number];
   if (channel.outstanding != 0 || channel.wants_issue()) return;
   channel.copying = false;
-  note_wish(number);
+  update_eligible(number);
   channel.record.last_ack = socket_.now();
   socket_.transaction_completed(channel.transaction);
   if (channel.record.status == 0) statistics_.bytes += channel.record.bytes;

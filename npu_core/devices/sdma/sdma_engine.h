@@ -51,7 +51,7 @@ struct SdmaStatistics {
   std::uint64_t descriptors = 0, errors = 0, refused_doorbells = 0;
   std::uint64_t bytes = 0;
   std::uint64_t local_reads = 0, remote_reads = 0, local_writes = 0, remote_writes = 0;
-  std::uint64_t buffer_full = 0;  // times the data path stood still for want of a place
+  std::uint64_t buffer_full = 0;  // times the data path stalled because a bound was reached
   std::uint64_t channel_busy_ps = 0;
 };
 
@@ -62,13 +62,13 @@ class SdmaEngine {
              std::uint32_t request_bytes = sim::kRequestBytes);
 
   std::size_t queues() const { return queues_.size(); }
-  // Makes a queue. Requires that it has nothing under way.
+  // Sets up a queue. Requires that none of its descriptors is in flight.
   void set_up(std::size_t queue, const QueueRing& ring);
   const QueueRing& ring(std::size_t queue) const { return queues_[queue].ring; }
   // Writes to a queue's doorbell, at the event time at which they arrive. Any value, any queue.
   void doorbell(std::size_t queue, std::uint32_t tail);
   void completions_taken(std::size_t queue, std::uint32_t count);
-  // Told of every descriptor's end of the queues from `first` on.
+  // `client` is notified of the end of every descriptor of queues `first` and above.
   void set_client(SdmaClient& client, std::size_t first) {
     client_ = &client;
     first_client_queue_ = first;
@@ -97,7 +97,7 @@ class SdmaEngine {
 
   const SdmaStatistics& statistics() const { return statistics_; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
-  // One line a descriptor under way.
+  // For hang reports: one line for each descriptor in flight.
   std::string report() const;
 
  private:
@@ -153,9 +153,9 @@ class SdmaEngine {
   void arbitrate();
   void start_replayed();
   Time interval_of(std::uint32_t request_bytes) const;
-  // A channel's wish to issue may have changed.
-  void note_wish(std::size_t number);
-  std::size_t next_wishing() const;
+  // Recomputes whether a channel is eligible to issue a request.
+  void update_eligible(std::size_t number);
+  std::size_t next_eligible() const;
   void fetch_entry(std::size_t channel, std::size_t queue);
   void fetched(std::size_t channel);
   void translated(std::size_t channel);
@@ -180,7 +180,7 @@ class SdmaEngine {
   std::size_t first_client_queue_ = 0;
   std::vector<Queue> queues_;
   std::vector<Channel> channels_;
-  std::vector<std::uint64_t> wishing_;             // a bit for each channel that wants to issue
+  std::vector<std::uint64_t> eligible_;            // a bit for each channel that wants to issue
   std::deque<Replayed> replayed_;                  // that wait for a channel
   std::size_t last_queue_ = 0, last_channel_ = 0;  // that had its turn
   Pieces pieces_;

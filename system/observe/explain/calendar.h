@@ -14,7 +14,7 @@ namespace cm384::observe {
 
 class Calendar {
  public:
-  // The begin of a service of `service` that may begin at `at`; both in ps.
+  // Reserves a service of length `service` that may begin at `at`; returns its begin. All in ps.
   double take(double at, double service);
 
  private:

@@ -22,7 +22,7 @@ class Credits {
   void acquire(Path& path, int cells, int buffer);
   // Cells that a packet has held since `start` (ps in the run) are back where `back` stands.
   void release(const Path& back, int cells, double start);
-  // Cells times ps that they were held.
+  // Sum over cells of the time that each was held, in ps.
   double held() const { return held_; }
   void forget_held() { held_ = 0; }
 

@@ -19,7 +19,7 @@ class Explainer {
   Explainer(const Explainer&) = delete;
   Explainer& operator=(const Explainer&) = delete;
 
-  // What ran before was warm-up.
+  // Discards what ran before: it was warm-up.
   void begin_counted();
   Explanation finish();
 

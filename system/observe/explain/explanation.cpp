@@ -21,7 +21,7 @@ constexpr double kOtherChoices = 0.03, kOtherChoicesSprayed = 0.06;
 constexpr double kSprayed = 0.1;         // of the path: then they do
 constexpr std::size_t kMostPrinted = 2;  // parameters of a resource
 
-// Whether somebody waits for it whom the graph may not know to wait.
+// Whether units may wait for it without the graph knowing.
 bool queues(Resource resource) {
   switch (resource) {
     case Resource::host:

@@ -21,7 +21,7 @@ struct ExplainedLink {
   };
   // Number in the log: of its sub-plane.
   static std::uint64_t number_of(const supernode::LinkName& link);
-  // Of all links of a machine.
+  // Appends the entries of all links of a machine.
   static void append_all(npu::TraceLog& log, const supernode::Supernode& machine);
 };
 

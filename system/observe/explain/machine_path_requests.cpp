@@ -47,7 +47,7 @@ void MachinePath::of_requests(const TraceEntry& e, Words w, Die& die) {
   }
 }
 
-// One of a scalar unit is told again as a fill.
+// A scalar unit's request is logged again as a fill.
 void MachinePath::settle(const TraceEntry& next, Words w) {
   const Pending p = pending_;
   pending_.any = false;

@@ -94,7 +94,7 @@ struct ResourceText {
   std::vector<std::string_view> slower;  // parameters that are halved: times, cycles; `*` is any section
   std::vector<std::string_view> faster;  // that are doubled: rates
 };
-// Of a resource other than `none`.
+// Text and parameters of a resource other than `none`.
 const ResourceText& text_of(Resource resource);
 // What would shorten a part; `none`: nothing that has parameters.
 Resource resource_of(Part part);

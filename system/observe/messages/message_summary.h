@@ -1,4 +1,4 @@
-// What the messages of a replay come to, in constant memory: percentiles with confidence, slowdown by size,
+// A summary of the messages of a replay, in constant memory: percentiles with confidence, slowdown by size,
 // by distance, by time, by pair and by service level, and what their time was spent on.
 #pragma once
 

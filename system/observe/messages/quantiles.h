@@ -17,7 +17,7 @@ class Quantiles {
     double value;
     std::uint32_t step;
   };
-  // Of at least 0; below 2^-25 counts as 0.
+  // Adds a value of at least 0; below 2^-25 it counts as 0.
   void add(double value) { add(Value(value)); }
   void add(const Value& value);
   void add(const Quantiles& others);

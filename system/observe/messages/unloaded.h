@@ -41,7 +41,7 @@ class UnloadedTime {
   int hops(const traces::TrafficRecord& record);
 
  private:
-  // All that the time depends on.
+  // Key of the memo: everything that the time depends on.
   struct Asked {
     std::uint64_t ends = 0, bytes = 0, share = 0;  // both units and how; of a burst
     std::int64_t stride = 0;

@@ -48,15 +48,6 @@ TEST(Statistics, ALatinHypercubeFillsEachStratumOnce) {
   EXPECT_NE(points, statistics().latin_hypercube(4, 25, 2));
 }
 
-TEST(Statistics, ASobolSequenceIsEven) {
-  const Points points = statistics().sobol_sequence(6, 1024);
-  for (std::size_t f = 0; f < 6; ++f) {
-    EXPECT_NEAR(
-        static_cast<double>(std::ranges::count_if(points, [&](const Point& p) { return p[f] < 0.25; })), 256,
-        1);
-  }
-}
-
 // A surrogate holds the values that it is made from, is near a smooth function between them, and knows less
 // far from them.
 TEST(Statistics, ASurrogateIsNearASmoothFunction) {

@@ -207,7 +207,7 @@ TEST(BackingStore, ForgetsARangeAndNothingBesideIt) {
     ASSERT_EQ(back[n], n >= 100 && n < 20100 && (n < 600 || n >= 15600) ? std::byte{1} : std::byte{0}) << n;
   EXPECT_FALSE(store.has_payload(0, 20200));
   // A line that was lent stays in its place.
-  std::byte* const lent = store.lend(600 * 1024);
+  std::byte* const lent = store.lend_line(600 * 1024);
   *lent = std::byte{1};
   store.forget(600 * 1024, 512);
   EXPECT_EQ(*lent, std::byte{0});

@@ -54,7 +54,7 @@ TEST(HeldLines, LinesOfOneSetDoNotMakeItGrowWithoutEnd) {
   // Those that have ended make room for others.
   EXPECT_EQ(table.of(line(7), Time{5'000}).free, Time{1'007});
   for (std::uint32_t n = 200; n < 400; ++n) table.of(line(n), Time{5'000}).free = Time{6'000};
-  EXPECT_LE(table.beside(), 200u);
+  EXPECT_LE(table.overflow_size(), 200u);
 }
 
 }  // namespace

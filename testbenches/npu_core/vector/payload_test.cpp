@@ -102,6 +102,21 @@ TEST(Payload, PlainDataMakesBlocksPlainAgain) {
   EXPECT_TRUE(u.payload(0x1100, 1));
 }
 
+TEST(Payload, AScalarOfPayloadMakesWhatIsWrittenPayload) {
+  StandIn die;
+  PipeInstruction fill = vector(CM384_CLASS_VECTOR, CM384_VDUP, CM384_S32, 0x1000, 0, 7, 1);
+  PipeInstruction compare = vector(CM384_CLASS_REDUCE, CM384_VCMPS_EQ, CM384_S32, 0x3000, 0x2000, 7, 1);
+  fill.tainted_scalar = compare.tainted_scalar = true;
+  ASSERT_TRUE(die.run({fill, compare, vector(CM384_CLASS_VECTOR, CM384_VDUP, CM384_S32, 0x4000, 0, 7, 1)}));
+  const UBuffer& u = die.aiv.ubuffer();
+  EXPECT_TRUE(u.payload(0x1000, 1));
+  EXPECT_TRUE(u.payload(0x10ff, 1));
+  EXPECT_FALSE(u.payload(0x1100, 32));
+  EXPECT_TRUE(u.payload(0x3000, 8));  // a bit for each of 64 elements
+  EXPECT_FALSE(u.payload(0x2000, 256));
+  EXPECT_FALSE(u.payload(0x4000, 256));
+}
+
 TEST(Payload, OfPartlyWrittenBlocksTheRestStaysPayload) {
   StandIn die;
   die.aiv.ubuffer().set_payload(0x1000, 256, true);

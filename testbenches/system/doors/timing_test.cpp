@@ -157,9 +157,9 @@ TEST(Targets, DeclaredLatencyIsTheLookahead) {
     if (latency) {
       Device device("device", Way::annotates, *latency);
       stand.doors.open_target(stand.doors.die(5), {.latency = *latency}).socket.bind(device.socket);
-      return stand.machine.window();
+      return stand.machine.foreign().window();
     }
-    return stand.machine.window();
+    return stand.machine.foreign().window();
   };
   EXPECT_EQ(windows({}).ps, (300_ns).ps);
   EXPECT_EQ(windows(0_ns).ps, (200_ns).ps);

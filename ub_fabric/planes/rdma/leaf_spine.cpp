@@ -51,7 +51,7 @@ LeafSpine::LeafSpine(const hw::Rdma& parameters, unsigned dies, unsigned superno
       rails_(parameters.wiring == "rails" ? dies / supernodes : 0),
       supernodes_(rails_ == 0 ? supernodes : 1),
       dies_(dies / supernodes_),
-      leaves_(leaves_of_all()),
+      leaves_(total_leaves()),
       spines_(leaves_ == 1 && supernodes_ == 1 ? 0 : static_cast<unsigned>(parameters.spines)),
       cores_(supernodes_ == 1 ? 0 : static_cast<unsigned>(parameters.core_links)),
       spray_(parameters.routing == "spray"),
@@ -112,7 +112,7 @@ void LeafSpine::wire() {
 }
 
 // Of a supernode.
-unsigned LeafSpine::leaves_of_all() const {
+unsigned LeafSpine::total_leaves() const {
   const auto down = static_cast<unsigned>(parameters_.dies_per_leaf);
   const unsigned rails = std::max(1u, rails_);
   return rails * ((dies_ / rails + down - 1) / down);

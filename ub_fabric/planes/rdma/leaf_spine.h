@@ -50,7 +50,7 @@ class LeafSpine final : public sim::FabricModule {
   std::uint64_t packet_hops() const override { return counters_.packets; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
-  // Of all supernodes.
+  // Numbers of switches, over all supernodes.
   unsigned leaves() const { return supernodes_ * leaves_; }
   unsigned spines() const { return supernodes_ * spines_; }
   unsigned cores() const { return spines_ * cores_; }
@@ -95,7 +95,7 @@ class LeafSpine final : public sim::FabricModule {
     unsigned leaf = 0, port = 0;
   };
   Place place_of(unsigned die) const;
-  unsigned leaves_of_all() const;
+  unsigned total_leaves() const;
   std::uint32_t port_of_die(unsigned die) const;
   void arrive(std::uint32_t input, std::uint32_t packet);
   void forward(std::uint32_t input, std::uint32_t packet);

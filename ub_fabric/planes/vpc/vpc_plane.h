@@ -30,7 +30,7 @@ void check(const Parameters& parameters);
 
 class VpcPlane {
  public:
-  // As check() does.
+  // Throws as check() does.
   VpcPlane(const Parameters& parameters, const hw::CpuSocket& socket, int nodes, int sockets_per_node);
   VpcPlane(const VpcPlane&) = delete;
   VpcPlane& operator=(const VpcPlane&) = delete;
@@ -38,16 +38,16 @@ class VpcPlane {
   // Begins at time 0 a read of a block that `socket` (of the machine) serves, by a die of `node`; returns its
   // number, from 0 on. Before the plane runs.
   std::size_t read(int node, int socket, Bytes block);
-  // Until nothing is left before `end`.
+  // Handles all events before `end`.
   void run_until(Time end);
 
   bool finished() const { return unfinished_ == 0; }
   // Share of what is to be read that has arrived.
   double done() const { return static_cast<double>(arrived_) / static_cast<double>(asked_); }
-  // From time 0 until the block's last byte has come.
+  // Time from 0 until the block's last byte has arrived.
   Time latency(std::size_t read) const { return reads_[read].end; }
   Bytes arrived(std::size_t read) const { return {reads_[read].arrived}; }
-  // Until the last read of all has ended.
+  // The end of the last read.
   Time end() const { return end_; }
   const Link& outward(int node) const { return links_[static_cast<std::size_t>(node) * 2]; }
   const Link& inward(int node) const { return links_[static_cast<std::size_t>(node) * 2 + 1]; }

@@ -10,7 +10,7 @@
 
 namespace cm384::operators {
 
-class AllToAllStep final : public KernelOperator {
+class AllToAllStep final : public KernelWith<cm384_all_to_all> {
  public:
   // `hidden` of `layer`: elements of BF16 of the rows that are moved. Throws InputError at placement where
   // the batch does not fit a core.
@@ -26,7 +26,6 @@ class AllToAllStep final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   void put_tables(const Site& site);
   std::vector<std::int32_t> received_counts() const;
   std::vector<std::int32_t> sent_counts() const;
@@ -37,7 +36,6 @@ class AllToAllStep final : public KernelOperator {
   cm384_all_to_all_step step_;
   reference::DispatchCase layer_;
   int rank_;
-  cm384_all_to_all arguments_{};
 };
 
 }  // namespace cm384::operators

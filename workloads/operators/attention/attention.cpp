@@ -81,7 +81,7 @@ void FlashAttention::lay_out(const Site& site) {
   copy_attention_inputs(runtime(), a, sinks_, *inputs_);
 }
 
-std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t FlashAttention::write_arguments(host::DeviceMemory& memory) const {
   const cm384_flash_attention& a = arguments_;
   if (!grouped()) return memory.put(a);
   const cm384_flash_grouped grouped{a.q,         a.k,

@@ -48,7 +48,7 @@ class FlashAttention final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
   bool grouped() const { return case_.kv_heads > 0; }
   std::vector<std::uint16_t> cores() const override;
   std::uint64_t rows() const { return case_.tokens() * case_.heads; }

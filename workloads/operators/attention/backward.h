@@ -11,7 +11,7 @@
 
 namespace cm384::operators {
 
-class AttentionBackward final : public KernelOperator {
+class AttentionBackward final : public KernelWith<cm384_flash_backward> {
  public:
   // `scale` of the case is not looked at. Throws InputError for lengths that are no multiple of 16, and for
   // heads, windows and cached tokens that the kernel is not for.
@@ -24,13 +24,11 @@ class AttentionBackward final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   std::vector<std::uint16_t> cores() const override;
   std::uint64_t rows() const { return case_.tokens() * case_.heads; }
   std::uint64_t kv_rows() const { return case_.tokens() * case_.kv_heads; }
 
   reference::AttentionCase case_;
-  cm384_flash_backward arguments_{};
   std::optional<reference::BackwardInputs> inputs_;
 };
 

@@ -87,7 +87,7 @@ void RaggedAttention::lay_out(const Site& site) {
   copy_attention_inputs(runtime(), a, sinks_, *inputs_);
 }
 
-std::uint64_t RaggedAttention::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t RaggedAttention::write_arguments(host::DeviceMemory& memory) const {
   if (setting_.sinks) return memory.put(cm384_flash_ragged_sinks{arguments_, sinks_});
   return memory.put(arguments_);
 }

@@ -37,7 +37,7 @@ class RaggedAttention final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
   std::vector<std::uint16_t> cores() const override;
   // A prompt's own part as a case of the reference.
   reference::AttentionCase case_of(const RaggedPrompt& prompt) const;

@@ -220,7 +220,7 @@ void CopyCollective::submit(int n, RankMemory& memory) {
   rank.last = runtime_.record_event(rank.main, runtime_.create_event(rank.main.die));
 }
 
-// Each stream has peers of its own: it tells them that this rank is ready, copies when they are, and waits
+// Each stream has peers of its own: it notifies them that this rank is ready, copies when they are, and waits
 // until they have copied.
 void CopyCollective::submit_round(int n, std::size_t number, RankMemory& memory) {
   Rank& rank = ranks_[at(n)];

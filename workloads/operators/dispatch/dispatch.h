@@ -39,7 +39,7 @@ class Dispatch final : public Collective {
   // Where the case has relays.
   const cm384_relay& relay(int rank) const { return relays_[static_cast<std::size_t>(rank)]; }
   const reference::DispatchCase& layer() const { return case_; }
-  // In payload mode full, once it is placed.
+  // What must arrive: in payload mode full, once it is placed.
   const reference::DispatchReference& expected() const { return *expected_; }
   bool full() const { return full_; }
   int cores() const { return cores_; }

@@ -41,7 +41,7 @@ class ExpertFfn final : public KernelOperator {
   // Nobody keeps its inputs: the operator behind compares.
   std::string check() const override { return {}; }
   const cm384_ffn& arguments() const { return arguments_.network; }
-  // Of weights of 4 bits, all but the network.
+  // Arguments beside the network's, with weights of 4 bits.
   const cm384_ffn_w4a8& four_bits() const { return four_bits_; }
 
  private:
@@ -50,7 +50,7 @@ class ExpertFfn final : public KernelOperator {
     cm384_combine combine;
   };
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override {
     if (setting_.int4) {
       cm384_ffn_w4a8 made = four_bits_;
       made.network = arguments_.network;

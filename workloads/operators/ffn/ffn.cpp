@@ -38,7 +38,7 @@ cm384_gemm Ffn::place_product(const Site& site, const reference::GemmCase& gemm)
   return made;
 }
 
-std::uint64_t Ffn::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t Ffn::write_arguments(host::DeviceMemory& memory) const {
   if (setting_.bf16) return memory.put(cm384_ffn_bf16{arguments_, x_, scales_});
   if (!setting_.int4) return memory.put(arguments_);
   cm384_ffn_w4a8 made = four_bits_;

@@ -36,7 +36,7 @@ class Ffn final : public KernelOperator {
  private:
   void lay_out(const Site& site) override;
   void put_int8_rows();
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
   cm384_gemm place_product(const Site& site, const reference::GemmCase& gemm) const;
   void place_four_bits(const Site& site);
   void lay_out_four_bits();

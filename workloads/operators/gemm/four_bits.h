@@ -16,11 +16,11 @@ namespace cm384::operators {
 std::vector<std::uint32_t> in_two_rows(std::span<const std::uint32_t> group_rows);
 // Multiply-adds of bytes, of which each has two of 4 bits.
 CubeRates four_bit_rates(const Site& site);
-// What was placed with half of k.
+// Memory that was placed with half of k.
 void become_four_bits(cm384_gemm& gemm);
 // -8..7 in a byte each, to two in a byte.
 std::vector<std::byte> packed(std::span<const std::byte> weights);
-// Of each row of k.
+// For each row of k.
 std::vector<float> eight_times_sums(std::span<const std::byte> weights, std::uint32_t k);
 
 }  // namespace cm384::operators

@@ -24,7 +24,7 @@ void Gemm::lay_out(const Site& site) {
 }
 
 // The groups' rows stand right behind, in the last line of the arguments as far as there is room.
-std::uint64_t Gemm::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t Gemm::write_arguments(host::DeviceMemory& memory) const {
   cm384_gemm a = arguments_;
   const std::uint64_t at = memory.allocate(sizeof a + case_.group_rows.size() * 4);
   a.group_rows = at + sizeof a;

@@ -40,7 +40,7 @@ class Gemm final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
 
   GemmSetting setting_;
   reference::GemmCase case_;

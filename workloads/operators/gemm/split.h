@@ -8,7 +8,7 @@
 
 namespace cm384::operators {
 
-class SplitGemm final : public KernelOperator {
+class SplitGemm final : public KernelWith<cm384_split_gemm> {
  public:
   // B is NZ. `parts`: of k, 2 or more.
   SplitGemm(std::uint32_t rows, std::uint32_t n, std::uint32_t k, std::uint32_t parts, std::uint64_t seed)
@@ -21,12 +21,10 @@ class SplitGemm final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   void put_inputs();
 
   reference::GemmCase case_;
   std::uint32_t parts_;
-  cm384_split_gemm arguments_{};
   std::optional<reference::GemmInputs> inputs_;
 };
 

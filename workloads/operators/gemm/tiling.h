@@ -19,7 +19,7 @@ struct CubeRates {
   double fixpipe = 64;  // bytes of results
 };
 CubeRates cube_rates(const hw::Machine& machine, cm384_gemm_type type);
-// Of the machine that an operator is placed on.
+// Rates of the machine that an operator is placed on.
 CubeRates rates_of(const Site& site, cm384_gemm_type type);
 
 struct GemmShape {
@@ -38,7 +38,7 @@ cm384_gemm_tiling choose_tiling(const GemmShape& shape);
 // Rows of 128 or more: tiles of 128x256, the basic block of public libraries, whatever they leave over,
 // unless more than half of the blocks would have none. Otherwise as choose_tiling().
 cm384_gemm_tiling basic_tiling(const GemmShape& shape);
-// The same with a tile given: "128x152".
+// The tiling with a given tile: "128x152".
 cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n);
 // Throws InputError, naming the buffer, where a tiling does not fit a cube core or its vector cores.
 void check_tiling(const cm384_gemm_tiling& tiling, const GemmShape& shape);

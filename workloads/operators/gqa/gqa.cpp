@@ -147,7 +147,7 @@ std::vector<float> GqaAttention::sinks_of_rows(const std::vector<float>& of_head
   return made;
 }
 
-std::uint64_t GqaAttention::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t GqaAttention::write_arguments(host::DeviceMemory& memory) const {
   if (setting_.sinks) return memory.put(cm384_gqa_sinks{arguments_, sinks_});
   return memory.put(arguments_);
 }
@@ -248,7 +248,7 @@ void GqaProlog::lay_out(const Site& site) {
   runtime().put(gamma_k_, std::span<const std::uint16_t>(inputs_->gamma_k));
 }
 
-std::uint64_t GqaProlog::put_arguments(host::DeviceMemory& memory) const {
+std::uint64_t GqaProlog::write_arguments(host::DeviceMemory& memory) const {
   if (setting_.norms) return memory.put(cm384_gqa_prolog_normed{arguments_, gamma_q_, gamma_k_});
   return memory.put(arguments_);
 }

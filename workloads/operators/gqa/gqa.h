@@ -50,7 +50,7 @@ class GqaAttention final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
   // A float for each row of the tiles of a query.
   std::vector<float> sinks_of_rows(const std::vector<float>& of_heads) const;
   std::size_t elements() const { return std::size_t{setting_.tokens()} * setting_.heads * setting_.width; }
@@ -84,7 +84,7 @@ class GqaProlog final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
 
   GqaSetting setting_;
   const GqaAttention& attention_;
@@ -96,7 +96,7 @@ class GqaProlog final : public KernelOperator {
 };
 
 // Output projection: reads what an attention put out, which is placed before it.
-class GqaOutput final : public KernelOperator {
+class GqaOutput final : public KernelWith<cm384_gqa_output> {
  public:
   GqaOutput(const GqaSetting& setting, std::uint64_t seed, const GqaAttention& attention);
 
@@ -109,13 +109,11 @@ class GqaOutput final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   GqaSetting setting_;
   const GqaAttention& attention_;
   reference::GqaProjectionCase case_;
   std::optional<reference::ProjectionWeights> weights_;
-  cm384_gqa_output arguments_{};
 };
 
 }  // namespace cm384::operators

@@ -64,9 +64,9 @@ class LatentAttention : public KernelOperator {
   bool prolog_ = false, still_ = false;
 };
 
-class MlaAttention final : public LatentAttention {
+class MlaAttention final : public KernelWith<cm384_mla, LatentAttention> {
  public:
-  using LatentAttention::LatentAttention;
+  using KernelWith::KernelWith;
 
   const char* kernel() const override { return "mla"; }
   Work work() const override;
@@ -78,9 +78,6 @@ class MlaAttention final : public LatentAttention {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
-
-  cm384_mla arguments_{};
 };
 
 // How a KV block passes through L1.

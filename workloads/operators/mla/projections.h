@@ -13,7 +13,7 @@ namespace cm384::operators {
 
 // Norms, projections, rotation: writes the queries and the newest tokens of the cache of an attention, which
 // is placed before it.
-class MlaProlog final : public KernelOperator {
+class MlaProlog final : public KernelWith<cm384_mla_prolog> {
  public:
   MlaProlog(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention);
 
@@ -29,12 +29,11 @@ class MlaProlog final : public KernelOperator {
   void read(reference::PrologInputs inputs) { inputs_ = std::move(inputs); }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
   const reference::ProjectionCase& projections() const { return case_; }
-  // In payload mode full.
+  // The inputs, in payload mode full.
   const reference::PrologInputs& inputs() const { return *inputs_; }
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   void allocate(const Site& site);
   std::vector<std::uint16_t> cached(std::uint32_t token) const;
 
@@ -43,11 +42,10 @@ class MlaProlog final : public KernelOperator {
   reference::ProjectionCase case_;
   std::vector<std::uint32_t> slots_;  // of each token
   std::optional<reference::PrologInputs> inputs_;
-  cm384_mla_prolog arguments_{};
 };
 
 // Values and output projection: reads what an attention put out, which is placed before it.
-class MlaOutput final : public KernelOperator {
+class MlaOutput final : public KernelWith<cm384_mla_output> {
  public:
   MlaOutput(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention);
 
@@ -63,13 +61,11 @@ class MlaOutput final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   MlaSetting setting_;
   const LatentAttention& attention_;
   reference::ProjectionCase case_;
   std::optional<reference::OutputWeights> weights_;
-  cm384_mla_output arguments_{};
 };
 
 }  // namespace cm384::operators

@@ -20,7 +20,7 @@ struct NetworkWeights {
   std::vector<std::byte> gate_up, down;  // 2 x width rows of hidden, gate first; hidden rows of width
   std::vector<float> gate_up_scales, down_scales;  // a row of them
 };
-// Of a logical expert; all of its copies have the same.
+// Weights of a logical expert; all of its copies have the same.
 NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
                                     std::uint32_t width);
 

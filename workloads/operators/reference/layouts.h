@@ -73,7 +73,7 @@ struct MlaLayout {
   static constexpr std::uint32_t kNope = 128, kHead = 192, kValue = 128;
   static constexpr std::uint32_t kPageTokens = 128, kPageElements = 73'728;
 
-  // Of an element of a token in its page.
+  // Offset of an element of a token in its page.
   static constexpr std::uint64_t in_page(std::uint64_t token, std::uint64_t element) {
     return (element / 16 * kPageTokens + token) * 16 + element % 16;
   }

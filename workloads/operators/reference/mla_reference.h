@@ -27,7 +27,7 @@ struct MlaInputs {
 };
 // The page table alone.
 std::vector<std::uint32_t> make_page_table(const MlaCase& mla);
-// Its largest entry and one.
+// Number of pages: the largest entry of the table and one.
 std::size_t pages_of(const std::vector<std::uint32_t>& page_table);
 MlaInputs make_mla_inputs(const MlaCase& mla);
 

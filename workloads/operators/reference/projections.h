@@ -50,10 +50,10 @@ Estimates multiply(std::span<const Estimate> x, const ProjectionWeights& weights
                    std::size_t rows);
 // Each to BF16.
 Estimates round_all(Estimates x);
-// As what an INT8 projection reads, or a BF16 one.
+// Rounded to what an INT8 projection reads, or a BF16 one.
 Estimates to_project(Estimates x, bool int8);
 Estimates norm(std::span<const Estimate> x, std::span<const std::uint16_t> gamma);
-// By angles as make_rope() gives them, of one position.
+// Rotates by the angles of one position, as make_rope() gives them.
 Estimates rotate(std::span<const Estimate> x, std::span<const float> angles);
 // The first element that is not within its bound; empty: none.
 std::string compare_estimates(const char* what, std::span<const Estimate> wanted,

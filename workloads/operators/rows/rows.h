@@ -18,7 +18,7 @@ namespace cm384::operators {
 // of other operations.
 std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buffers, std::size_t cores);
 
-class Rows final : public KernelOperator {
+class Rows final : public KernelWith<cm384_rows> {
  public:
   // `buffers`: each way, 1 or 2.
   explicit Rows(const reference::RowCase& row_case, std::uint32_t buffers)
@@ -32,7 +32,6 @@ class Rows final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   std::vector<std::uint16_t> cores() const override;
   std::uint32_t parts(std::size_t cores) const;
   std::uint32_t out_width() const;
@@ -42,7 +41,6 @@ class Rows final : public KernelOperator {
   reference::RowCase case_;
   std::uint32_t buffers_;
   std::uint32_t tile_ = 1;  // rows_of_tile
-  cm384_rows arguments_{};
   std::optional<reference::RowInputs> inputs_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace cm384::operators {
 
-class Sampling final : public KernelOperator {
+class Sampling final : public KernelWith<cm384_sample> {
  public:
   explicit Sampling(const reference::SampleCase& sample) : case_(sample) {}
 
@@ -24,12 +24,10 @@ class Sampling final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   std::vector<std::uint16_t> cores() const override;
   std::uint32_t parts(std::size_t cores) const;
 
   reference::SampleCase case_;
-  cm384_sample arguments_{};
   std::optional<reference::SampleInputs> inputs_;
 };
 

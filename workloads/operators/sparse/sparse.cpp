@@ -205,8 +205,8 @@ std::string TopK::check() const {
 }
 
 SparseAttention::SparseAttention(const MlaSetting& setting, const IndexSetting& index, std::uint64_t seed)
-    : LatentAttention(setting, seed), index_{seed,        index.kv_lens, index.queries,
-                                             index.heads, index.chosen,  index.one_prompt} {
+    : KernelWith(setting, seed), index_{seed,        index.kv_lens, index.queries,
+                                        index.heads, index.chosen,  index.one_prompt} {
   check_index(index);
 }
 

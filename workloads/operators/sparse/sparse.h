@@ -26,7 +26,7 @@ struct IndexSetting {
 void check_index(const IndexSetting& setting);
 
 // Scores of the cached tokens of each query that sees more than it chooses.
-class Indexer final : public KernelOperator {
+class Indexer final : public KernelWith<cm384_indexer> {
  public:
   Indexer(const IndexSetting& setting, std::uint64_t seed);
 
@@ -46,18 +46,16 @@ class Indexer final : public KernelOperator {
   const cm384_indexer& arguments() const { return arguments_; }
   const std::vector<std::uint32_t>& page_table() const { return table_; }
   const reference::IndexCase& index() const { return case_; }
-  // In payload mode full.
+  // The inputs, in payload mode full.
   const reference::IndexInputs& inputs() const { return *inputs_; }
   std::vector<float> scores(std::uint32_t row) const;
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   bool scores_tokens(std::uint32_t row) const;
 
   reference::IndexCase case_;
   std::vector<std::uint32_t> table_;
-  cm384_indexer arguments_{};
   std::optional<reference::IndexInputs> inputs_;
   bool prolog_ = false, still_ = false;
 };
@@ -67,7 +65,7 @@ class Indexer final : public KernelOperator {
 std::uint32_t choose_parts(std::span<const std::uint32_t> blocks, std::uint32_t cores);
 
 // The choice by the scores of an indexer, which is placed before it.
-class TopK final : public KernelOperator {
+class TopK final : public KernelWith<cm384_top_k> {
  public:
   explicit TopK(const Indexer& indexer) : indexer_(indexer) {}
 
@@ -81,15 +79,13 @@ class TopK final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   const Indexer& indexer_;
-  cm384_top_k arguments_{};
 };
 
 // Attention over chosen tokens. As the gate's choice is not what dispatch sends, they are drawn, the same in
 // both payload modes, unless it follows a choice.
-class SparseAttention final : public LatentAttention {
+class SparseAttention final : public KernelWith<cm384_sparse_mla, LatentAttention> {
  public:
   SparseAttention(const MlaSetting& setting, const IndexSetting& index, std::uint64_t seed);
 
@@ -108,18 +104,16 @@ class SparseAttention final : public LatentAttention {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   std::uint32_t seen(std::uint32_t row) const { return std::min(index_.chosen, index_.tokens(row)); }
   double tokens() const;  // chosen, of all queries
 
   reference::IndexCase index_;
-  cm384_sparse_mla arguments_{};
   const TopK* choice_ = nullptr;
 };
 
 // What stands before an indexer: its queries, weights and newest keys, from the rows that a prolog has
 // normed. Both are placed before it.
-class IndexProlog final : public KernelOperator {
+class IndexProlog final : public KernelWith<cm384_index_prolog> {
  public:
   IndexProlog(std::uint64_t seed, const MlaProlog& prolog, const Indexer& indexer)
       : seed_(seed), prolog_(prolog), indexer_(indexer) {}
@@ -131,14 +125,12 @@ class IndexProlog final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   reference::IndexPrologOutput output(std::uint32_t token) const;
 
   std::uint64_t seed_;
   const MlaProlog& prolog_;
   const Indexer& indexer_;
   std::optional<reference::IndexPrologInputs> inputs_;
-  cm384_index_prolog arguments_{};
 };
 
 }  // namespace cm384::operators

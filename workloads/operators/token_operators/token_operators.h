@@ -29,7 +29,7 @@ class TokenOperator : public KernelOperator {
   }
 };
 
-class Gate final : public TokenOperator {
+class Gate final : public KernelWith<cm384_gate, TokenOperator> {
  public:
   explicit Gate(const reference::GateCase& gate) : case_(gate) {}
   const char* kernel() const override { return case_.of_eight() ? "gate" : "gate_any"; }
@@ -40,10 +40,8 @@ class Gate final : public TokenOperator {
  private:
   std::uint32_t tokens() const override { return case_.tokens; }
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   reference::GateCase case_;
-  cm384_gate arguments_{};
   std::optional<reference::GateInputs> inputs_;
 };
 
@@ -51,7 +49,7 @@ class Gate final : public TokenOperator {
 // do not fit, and where a core has one token at most.
 std::uint32_t tokens_of_tile(std::uint32_t tokens, std::uint32_t heads, std::size_t cores);
 
-class InterleaveRope final : public TokenOperator {
+class InterleaveRope final : public KernelWith<cm384_interleave_rope, TokenOperator> {
  public:
   explicit InterleaveRope(const reference::RopeCase& rope) : case_(rope) {}
   const char* kernel() const override { return arguments_.tile > 1 ? "rope_tiles" : "interleave_rope"; }
@@ -62,14 +60,12 @@ class InterleaveRope final : public TokenOperator {
  private:
   std::uint32_t tokens() const override { return case_.tokens; }
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   reference::RopeCase case_;
-  cm384_interleave_rope arguments_{};
   std::optional<reference::RopeInputs> inputs_;
 };
 
-class KvNormRope final : public TokenOperator {
+class KvNormRope final : public KernelWith<cm384_kv_norm_rope, TokenOperator> {
  public:
   explicit KvNormRope(const reference::KvCase& kv) : case_(kv) {}
   const char* kernel() const override { return "kv_norm_rope"; }
@@ -80,10 +76,8 @@ class KvNormRope final : public TokenOperator {
  private:
   std::uint32_t tokens() const override { return case_.tokens; }
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   reference::KvCase case_;
-  cm384_kv_norm_rope arguments_{};
   std::optional<reference::KvInputs> inputs_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace cm384::studies {
 
-// Of every run; a recorded command may say them.
+// Options of every run; a recorded command may have them.
 struct OptionsOfEveryRun {
   std::int64_t seed = 1;
   int threads = 0;

@@ -50,7 +50,7 @@ Row search_point(double rate, const Row& row);
 
 // A line per request, and a line per moment.
 std::string requests_csv(const service::RequestTrace& trace, const service::ServiceResult& result);
-// With `instances` of the pools, where these come and go.
+// `instances`: with columns of the pools' instances, where these come and go.
 std::string occupancy_csv(const service::ServiceResult& result, bool instances = false,
                           bool shared_blocks = false);
 

@@ -36,7 +36,7 @@ class ServeRuns {
                                       std::string* fitted = nullptr) const;
   // Instances of both pools.
   static std::string pools_of(const service::Deployment& deployment);
-  // Of --observed; null: none.
+  // The run of --observed; null: none.
   const service::ObservedRun* observed() const { return observed_ ? &*observed_ : nullptr; }
 
   service::RequestTrace trace(std::uint64_t seed, double rate) const;

@@ -34,8 +34,8 @@ class ServeSearch {
   ServeSearch(const ServeRuns& runs, const ServeOptions& options, std::uint64_t seed, double rate)
       : runs_(runs), options_(options), seed_(seed), rate_(rate) {}
 
-  // By rank; those that are not possible last, with the reason. Nothing: interrupted. `progress` is told the
-  // share that is done.
+  // By rank; those that are not possible last, with the reason. Nothing: interrupted. `progress` is called
+  // with the share that is done.
   std::optional<Rows> run(const std::function<void(double)>& progress);
 
  private:
