@@ -212,6 +212,11 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   const LayerReading& layer = chosen.reading;
   if (layer.stages.empty()) return {};
   if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
+  if (layer.followers > 0)
+    result.notes.push_back(
+        fmt::format("attention and experts of {} of {} dies last as long as those of the others; all by "
+                    "themselves: --replay-dies {}",
+                    layer.followers, options.layer.ranks, options.layer.ranks));
   DecodeParts parts;
   parts.layer = layer.layer_us.mean;
   parts.first_layer = layer.first_us;

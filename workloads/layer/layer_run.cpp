@@ -67,7 +67,8 @@ struct LayerPlan {
   const LayerStep& step_of(const PlannedStage& stage) const { return program.steps[stage.step]; }
   const std::string& name_of(const PlannedStage& stage) const { return step_of(stage).names[stage.number]; }
   bool is_replayed(const LayerStep& step) const {
-    return step.size && (!step.is_short || setting.replay > 0);
+    const bool some_follow = setting.replay > 0 && setting.replay + setting.detail < setting.moe.ranks;
+    return step.size && (!step.is_short || some_follow);
   }
   bool replays(const LayerStep& step, std::size_t rank) const {
     return is_replayed(step) && has(rank, step) && !detail.contains(static_cast<int>(rank));
