@@ -201,7 +201,7 @@ constinit const Command kMachineShowCommand = make_command<ShowOptions, show>(
 constinit const Command kMachineCheckCommand = make_command<MachineOptions, check>(
     "machine check", "[PRESET|FILE]", "whether a machine is whole and in range", "machine");
 constinit const Command kMachineCountCommand = make_command<CountOptions, count>(
-    "machine count", "[PRESET|FILE]", "how many dies, cores, switch chips, links it takes", "machine");
+    "machine count", "[PRESET|FILE]", "how many racks, dies, switch chips, links it takes", "machine");
 constinit const Command kMachineReferenceCommand = make_command<MachineOptions, reference>(
     "machine reference", "[PRESET|FILE]", "the page docs/machine.md", "machine");
 constinit const Command kMachineStatisticsCommand = make_command<MachineOptions, statistics>(

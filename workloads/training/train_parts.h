@@ -30,7 +30,7 @@ struct TrainMeasures {
 struct OperatorTime {
   training::Operation operation;
   double forward = 0, inputs = 0, weights = 0;
-  double share = 1;  // of it that was measured; the rest is in proportion
+  double share = 1;   // of it that was measured; the rest is in proportion
   std::string how{};  // its time is known
 };
 struct MessageTime {
