@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/text/error.h"
 #include "base/text/lines.h"
 #include "base/text/number.h"
@@ -22,7 +20,6 @@ std::vector<int> numbers_in(const std::string& path) {
   LineReader lines(path);
   std::vector<int> numbers;
   for (std::string line; lines.next(line);) {
-    line.erase(std::min(line.find('#'), line.size()));
     const std::string_view text = split_fields(line, '#').front();
     if (text.empty()) continue;
     const auto tokens = hw::number_of<int>(text);
