@@ -45,6 +45,7 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"groups", {"clos3", "dragonfly"}},
     {"global_links", {"dragonfly"}},
     {"shape", {"full-mesh", "mesh", "torus"}},
+    {"switches_per_rack", {"clos", "clos3", "full-mesh", "mesh", "torus", "star", "file"}},
     {"file", {"file"}},
     {"content", {"file"}}};
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "app/cli/commands.h"
@@ -40,8 +41,11 @@ int show(const Program&, const ShowOptions& options, const studies::Given&) {
   return kDone;
 }
 
-// Builds its fabric and one of its dies: what does not fit together is found here as a run would find it.
-void build_fabric(const hw::Machine& machine) {
+// Builds its fabric and one of its dies: what does not fit together is found here as a run would find it. Of
+// more supernodes than a simulation can name so many.
+void build_fabric(hw::Machine machine) {
+  machine.topology.supernodes =
+      std::min(machine.topology.supernodes, supernode::most_supernodes(machine.topology));
   supernode::SupernodeOptions one;
   one.dies = {0};
   if (machine.topology.sockets() > 0) one.sockets = {0};
@@ -51,6 +55,15 @@ void build_fabric(const hw::Machine& machine) {
 int check(const Program&, const MachineOptions& options, const studies::Given&) {
   const hw::Machine machine = options.load();
   build_fabric(machine);
+  supernode::inventory(machine);
+  const int most = supernode::most_supernodes(machine.topology);
+  if (machine.topology.supernodes > most)
+    fmt::print(
+        stderr,
+        "cm384: note: topology.supernodes: packets name the dies and sockets of {} supernodes, so studies "
+        "simulate no more as one machine; `machine count` counts all, `run jobs`, `reliability` and "
+        "`train` reckon with them\n",
+        most);
   fmt::print("{}: good, {} parameters", machine.name, machine.provenance.size());
   if (machine.preset.empty()) {
     fmt::print(", of no preset\n");
@@ -188,7 +201,7 @@ constinit const Command kMachineShowCommand = make_command<ShowOptions, show>(
 constinit const Command kMachineCheckCommand = make_command<MachineOptions, check>(
     "machine check", "[PRESET|FILE]", "whether a machine is whole and in range", "machine");
 constinit const Command kMachineCountCommand = make_command<CountOptions, count>(
-    "machine count", "[PRESET|FILE]", "how many dies, cores, switch chips, links it takes", "machine");
+    "machine count", "[PRESET|FILE]", "how many racks, dies, switch chips, links it takes", "machine");
 constinit const Command kMachineReferenceCommand = make_command<MachineOptions, reference>(
     "machine reference", "[PRESET|FILE]", "the page docs/machine.md", "machine");
 constinit const Command kMachineStatisticsCommand = make_command<MachineOptions, statistics>(

@@ -41,6 +41,8 @@ struct Topology {
   int dies_per_node = 0;
   int dies_per_package = 0;
   int sockets_per_node = 0;
+  int nodes_per_rack = 0;
+  int switches_per_rack = 0;
   int sub_planes = 0;
   int l2_switches = 0;
   int l3_switches = 0;
@@ -87,6 +89,11 @@ struct Topology {
           "2: dies 2k and 2k + 1 share a package and its link; 1: every die stands alone");
     visit("sockets_per_node", self.sockets_per_node, Range{0, 64},
           "CPU sockets per node, each with one port to every sub-plane");
+    visit("nodes_per_rack", self.nodes_per_rack, Range{1, 1'024},
+          "nodes per rack; read by counts and prices, no time depends on it");
+    visit("switches_per_rack", self.switches_per_rack, Range{1, 4'096},
+          "switch chips that stand in no node, such as L2 chips, per rack of switches; read by counts and "
+          "prices, no time depends on it");
     visit("sub_planes", self.sub_planes, Range{1, 64},
           "independent sub-planes, which is also the number of ports per die");
     visit("l2_switches", self.l2_switches, Range{1, 4'096},

@@ -69,6 +69,7 @@ Priced priced(const hw::Machine& machine, const PriceTable& table) {
                     .each = {price.dollars, price.least, price.most},
                     .all = {},
                     .source = price.source};
+    if (line.count == 0) continue;  // such as copper where no two nodes of a rack are joined
     line.all = line.each * static_cast<double>(line.count);
     made.machine = made.machine + line.all;
     made.lines.push_back(std::move(line));

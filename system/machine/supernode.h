@@ -62,6 +62,10 @@ struct SupernodeCounts {
   std::uint64_t resent_requests = 0;  // as they or their responses were lost there
 };
 
+// So many supernodes of this size can be simulated as one machine: packets name no more dies and sockets.
+// More can be counted, allocated and reckoned with.
+int most_supernodes(const hw::Topology& topology);
+
 // One at a time in a process: it owns the SystemC simulation.
 class Supernode final : private npu::DieListener {
  public:

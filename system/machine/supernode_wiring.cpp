@@ -17,17 +17,17 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
+constexpr std::int64_t kNames = std::numeric_limits<ub::Endpoint>::max();
+
 // A machine of several supernodes may be counted, allocated or reckoned with as a whole; to run it, its
 // packets have to name all of it.
 const hw::Machine& with_names(const hw::Machine& machine) {
-  constexpr std::int64_t kNames = std::numeric_limits<ub::Endpoint>::max();
-  const hw::Topology& t = machine.topology;
-  const std::int64_t units = std::int64_t{t.nodes} * (t.dies_per_node + t.sockets_per_node);
-  if (units * t.supernodes <= kNames) return machine;
+  const int most = most_supernodes(machine.topology);
+  if (machine.topology.supernodes <= most) return machine;
   throw InputError(fmt::format(
       "topology.supernodes: {} cannot be simulated as one machine; allowed: at most {}, so that there are no "
       "more than {} dies and sockets, what packets can name",
-      t.supernodes, kNames / units, kNames));
+      machine.topology.supernodes, most, kNames));
 }
 
 // Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
@@ -40,6 +40,11 @@ unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topolo
 }
 
 }  // namespace
+
+int most_supernodes(const hw::Topology& topology) {
+  return static_cast<int>(
+      kNames / (std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node)));
+}
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(with_names(machine)),

@@ -287,6 +287,21 @@ TEST(Command, AMeshFromFilesTakesTwelveLanes) {
   fs::remove_all(folder);
 }
 
+// What can be counted, though packets cannot name all of it, is good.
+TEST(Command, AMachineOfManySupernodesIsChecked) {
+  const Outcome many = cm384("machine check --set topology.supernodes=432");
+  EXPECT_EQ(many.code, 0);
+  EXPECT_THAT(many.output, HasSubstr("cloudmatrix384: good"));
+  EXPECT_THAT(many.errors, HasSubstr("of 68 supernodes"));
+  EXPECT_EQ(cm384("machine check --set topology.supernodes=68").errors, "");
+  EXPECT_THAT(cm384("machine count --set topology.supernodes=432 --format json").output,
+              HasSubstr("\"racks\": 6912"));
+  // What does not fit is found all the same.
+  expect_refused(cm384("machine check --set topology.supernodes=432 --set topology.kind=torus --set "
+                       "ub.link.lanes=2"),
+                 "ub.link.lanes");
+}
+
 TEST(Command, AMachineIsWhatItsValuesAre) {
   const fs::path folder = fs::path(::testing::TempDir()) / "cm384_identity";
   fs::create_directories(folder);
@@ -401,7 +416,7 @@ TEST(Command, ValidateListsWhatIsNotModelled) {
   const Outcome outcome = stand_in("validate --format json");
   EXPECT_EQ(outcome.code, 0);
   const auto rows = nlohmann::json::parse(outcome.output);
-  EXPECT_EQ(rows.size(), 206u);
+  EXPECT_EQ(rows.size(), 208u);
   EXPECT_EQ(rows[0]["status"], "not modelled");
   EXPECT_THAT(stand_in("validate --markdown").output, HasSubstr("# Validation"));
 }

@@ -45,11 +45,45 @@ TEST(Batches, AFileHasALineForEachRank) {
   const std::string path = ::testing::TempDir() + "batches.txt";
   std::ofstream(path) << "# of the run of Monday\n5\n\n1\n512\n";
   EXPECT_THAT(tokens("file:" + path, 4), ElementsAre(5, 1, 512, 5));
+  std::ofstream(path, std::ios::binary)
+      << "\xef\xbb\xbf 5 \r\n# a comment\r\n\t1\t# the second rank\r\n\r\n512";
+  EXPECT_THAT(tokens("file:" + path, 4), ElementsAre(5, 1, 512, 5));
+  // What is wrong is told of ranks that are not there, too.
   std::ofstream(path) << "5\n0\n";
+  EXPECT_THROW(tokens("file:" + path, 1), InputError);
+  for (const char* line : {"5,6", "5 6", "5.0", "-5", "five", "513", "99999999999999999999"}) {
+    std::ofstream(path) << "5\n" << line << "\n";
+    try {
+      tokens("file:" + path, 2);
+      ADD_FAILURE() << line;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(),
+                  HasSubstr(path + ":2: '" + line + "'; allowed: the tokens of a rank in each line"));
+    }
+  }
+  const auto many = [&](int count) {
+    std::ofstream file(path);
+    for (int n = 0; n < count; ++n) file << "7\n";
+  };
+  many(65'535);
+  EXPECT_THAT(tokens("file:" + path, 2), ElementsAre(7, 7));
+  many(65'536);
   EXPECT_THROW(tokens("file:" + path, 2), InputError);
   std::ofstream(path) << "\n";
   EXPECT_THROW(tokens("file:" + path, 1), InputError);
   EXPECT_THROW(tokens("file:" + path + ".none", 1), InputError);
+}
+
+TEST(Batches, SayWhereNumbersAreNotAsManyAsRanks) {
+  EXPECT_EQ(note_of(parse_batches("3,64,7"), 3), "");
+  EXPECT_THAT(note_of(parse_batches("3,64,7"), 4),
+              HasSubstr("3 numbers for 4 ranks with tokens: they begin anew"));
+  EXPECT_THAT(note_of(parse_batches("3,64,7"), 2), HasSubstr("the first ones are taken"));
+  EXPECT_EQ(note_of(parse_batches("uniform:1..9"), 2), "");
+  const std::string path = ::testing::TempDir() + "numbers.txt";
+  std::ofstream(path) << "5\n6\n";
+  EXPECT_EQ(note_of(parse_batches("file:" + path), 2), "");
+  EXPECT_THAT(note_of(parse_batches("file:" + path), 1), HasSubstr("2 numbers for 1 ranks"));
 }
 
 TEST(Batches, RefusesWhatIsNone) {

@@ -8,11 +8,14 @@
 #include "npu_core/scalar/elf_image.h"
 #include "system/host/runtime.h"
 #include "system/machine/faults.h"
+#include "system/machine/inventory.h"
 #include "testbenches/runs/kernels/cube_knobs.h"
 #include "testbenches/runs/kernels/knobs.h"
 #include "testbenches/runs/machine_run.h"
 #include "testbenches/runs/plane_scenarios.h"
+#include "testbenches/system/machine/study_stand.h"
 #include "ub_fabric/fault.h"
+#include "workloads/fabric/copies.h"
 #include "workloads/operators/rows/rows.h"
 
 namespace cm384::testing {
@@ -67,6 +70,43 @@ Outputs run_gemm_scenario(const Changes& changes) {
   setting.blocks = 4;
   const studies::GemmReading reading = run_gemm(setting, changes);
   return {{"kernel", reading.kernel_us}, {"task", reading.task_us}};
+}
+
+Outputs run_wide_gemm(const Changes& changes) {
+  studies::GemmSetting setting;
+  setting.type = CM384_GEMM_BF16;
+  setting.group_rows = {1024};
+  setting.n = 512;
+  setting.k = 1024;
+  setting.blocks = 8;
+  const studies::GemmReading reading = run_gemm(setting, changes);
+  return {{"kernel", reading.kernel_us}, {"task", reading.task_us}};
+}
+
+// What 128 further copies of 4 KiB from 16 streams take.
+Outputs run_copies_scenario(const Changes& changes) {
+  supernode::StudyStand stand;
+  stand.machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  const auto latency = [&](Bytes volume) {
+    studies::SimulatorCounts counts;
+    studies::CopiesPoint point;
+    point.blocks = {4_KiB};
+    point.volume = volume;
+    point.streams = 16;
+    return studies::measure_copies(stand.context(), point, counts)->latency_us;
+  };
+  return {{"more", latency(1_MiB) - latency(512_KiB)}};
+}
+
+Outputs run_hits(int cores, const Changes& changes) {
+  const auto passes = [&](std::uint32_t count) {
+    return run_stream(
+               studies::StreamShape{
+                   .name = "hits", .block_count = 16, .block_bytes = 2048, .rows = 768, .passes = count},
+               changes, cores)
+        .kernel_us;
+  };
+  return {{"kernel", passes(8) - passes(4)}};
 }
 
 Outputs run_core(const Changes& changes) {
@@ -182,8 +222,16 @@ Outputs run(const std::string& name, const Changes& changes) {
   if (kind == "transfer") return run_transfer_scenario(changes);
   if (kind == "messages") return run_messages_scenario(changes);
   if (kind == "units") return run_units_scenario(changes);
+  if (kind == "count") {
+    const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+    return {{"racks", static_cast<double>(supernode::counted(machine, "racks"))}};
+  }
   if (kind == "cube") return run_cube(changes);
-  if (kind == "gemm") return run_gemm_scenario(changes);
+  if (kind == "gemm") return a == "bf16" ? run_wide_gemm(changes) : run_gemm_scenario(changes);
+  if (kind == "copies") return run_copies_scenario(changes);
+  if (kind == "hits") return run_hits(std::stoi(a), changes);
+  if (kind == "more")
+    return {{"kernel", run_stream(a, changes, 1).kernel_us - run_stream(a, changes, 0.5).kernel_us}};
   if (kind == "dispatch") return run_dispatch_scenario(a, changes);
   if (kind == "stream") {
     const studies::StreamReading reading = run_stream(a, changes, 1.0 / 64);

@@ -185,6 +185,8 @@ constexpr Knob kKnobs[] = {
     {"topology.file", "nowhere", "dispatch", "kernel", Way::refused},
     {"topology.content", "xxh3:0", "dispatch", "kernel", Way::refused},
     {"topology.sockets_per_node", "0", "p2p read cpu", "latency", Way::refused},
+    {"topology.nodes_per_rack", "8", "count", "racks", Way::down},
+    {"topology.switches_per_rack", "14", "count", "racks", Way::up},
     {"topology.sub_planes", "3", "p2p read npu", "bandwidth", Way::down},
     {"topology.l2_switches", "1", "dispatch nodes", "kernel", Way::up, kSlowLinks},
     {"topology.kind", "full-mesh", "p2p read npu inter", "latency", Way::down},

@@ -130,6 +130,13 @@ double run_shared_p2p(const studies::P2pPoint& point) {
   });
 }
 
+studies::StreamReading run_stream(const studies::StreamShape& shape, const Changes& changes, int cores) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_stream(context, shape, cores, 1, false, counts);
+  });
+}
+
 studies::StreamReading run_stream(const std::string& name, const Changes& changes, double share, int cores) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

@@ -45,6 +45,9 @@ double run_shared_p2p(const studies::P2pPoint& point);
 // `share`: the part of the measured matrix's rows that is read.
 studies::StreamReading run_stream(const std::string& shape, const Changes& changes = {}, double share = 1,
                                   int cores = 48);
+// Of a shape of one's own.
+studies::StreamReading run_stream(const studies::StreamShape& shape, const Changes& changes = {},
+                                  int cores = 48);
 
 // A dispatch that takes a second: 16 elements of everything that can be small.
 studies::DispatchCase small_dispatch(int ranks, int batch, int hidden, int cores);

@@ -10,8 +10,32 @@
 namespace cm384::studies {
 namespace {
 
+constexpr std::size_t kMostNumbers = 65'535;  // dies that a machine has at most
+
 bool is_batch(int tokens) {
   return tokens >= 1 && tokens <= kMostTokensOfRank;
+}
+
+std::vector<int> numbers_in(const std::string& path) {
+  LineReader lines(path);
+  std::vector<int> numbers;
+  for (std::string line; lines.next(line);) {
+    const std::string_view text = split_fields(line, '#').front();
+    if (text.empty()) continue;
+    const auto tokens = hw::number_of<int>(text);
+    if (!tokens || !is_batch(*tokens))
+      lines.fail(fmt::format("'{}'; allowed: the tokens of a rank in each line, 1 to {}", text.substr(0, 40),
+                             kMostTokensOfRank));
+    if (numbers.size() == kMostNumbers)
+      lines.fail(fmt::format("a number for more ranks than a machine has; allowed: up to {}", kMostNumbers));
+    numbers.push_back(*tokens);
+  }
+  if (numbers.empty()) throw InputError(fmt::format("{}: no numbers of tokens", path));
+  return numbers;
+}
+
+std::vector<int> list_of(const Batches& batches) {
+  return batches.kind == Batches::Kind::file ? numbers_in(batches.path) : batches.list;
 }
 
 }  // namespace
@@ -54,21 +78,17 @@ std::vector<int> batches_of(const Batches& batches, int ranks, std::uint64_t see
     while (made.size() < wanted) made.push_back(batches.low + static_cast<int>(random.below(count)));
     return made;
   }
-  std::vector<int> list = batches.list;
-  if (batches.kind == Batches::Kind::file) {
-    LineReader lines(batches.path);
-    std::string line;
-    while (list.size() < wanted && lines.next(line)) {
-      if (line.empty() || line.front() == '#') continue;
-      const auto tokens = hw::number_of<int>(line);
-      if (!tokens || !is_batch(*tokens))
-        lines.fail(fmt::format("{}; allowed: 1 to {} tokens of a rank", line, kMostTokensOfRank));
-      list.push_back(*tokens);
-    }
-    if (list.empty()) throw InputError(fmt::format("{}: no numbers of tokens", batches.path));
-  }
+  const std::vector<int> list = list_of(batches);
   for (std::size_t rank = 0; rank < wanted; ++rank) made.push_back(list[rank % list.size()]);
   return made;
+}
+
+std::string note_of(const Batches& batches, int ranks) {
+  if (batches.kind == Batches::Kind::uniform) return {};
+  const std::size_t numbers = list_of(batches).size(), wanted = static_cast<std::size_t>(ranks);
+  if (numbers == wanted) return {};
+  return fmt::format("--batches: {} numbers for {} ranks with tokens: {}", numbers, ranks,
+                     numbers < wanted ? "they begin anew" : "the first ones are taken");
 }
 
 }  // namespace cm384::studies

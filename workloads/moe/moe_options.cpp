@@ -196,10 +196,14 @@ OptionValues MoeCase::of_model(const models::Model& model) {
   return values;
 }
 
-void note_routing(StudyResult& result, const RoutedSetting& reading) {
-  if (reading.batch == 0)
+void note_routing(StudyResult& result, const DispatchCase& setting, const RoutedSetting& reading) {
+  if (reading.batch == 0) {
     result.notes.push_back(
         fmt::format("{} ranks: {:.1f} tokens each in the mean", reading.token_ranks, reading.mean_batch));
+    std::string numbers =
+        setting.batches.empty() ? "" : note_of(parse_batches(setting.batches), reading.token_ranks);
+    if (!numbers.empty()) result.notes.push_back(std::move(numbers));
+  }
   if (reading.trace_rows == 0 || reading.trace_rows >= reading.routing_rows) return;
   result.notes.push_back(
       fmt::format("{} ranks take {} rows of routing, but the trace has {}: its rows repeat",
@@ -228,7 +232,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
-    note_routing(result, reading);
+    note_routing(result, setting, reading);
     if (!reading.beside_covered)
       result.notes.push_back(fmt::format(
           "{} ranks: copies beside did not last as long as the operator; a larger --beside-volume does",

@@ -73,7 +73,7 @@ inline Value batch_of(const RoutedSetting& reading) {
 }
 // Says in the result's notes what rows do not show: unlike ranks, and a routing trace that is shorter than
 // what is taken from it.
-void note_routing(StudyResult& result, const RoutedSetting& reading);
+void note_routing(StudyResult& result, const DispatchCase& setting, const RoutedSetting& reading);
 
 // How one operator is shown.
 struct OperatorRows {

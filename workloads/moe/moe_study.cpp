@@ -107,7 +107,7 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
       const double part = (to - from) / static_cast<double>(options.flow.size());
       const double begin = from + part * static_cast<double>(i);
       const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
-      if (i == 0) note_routing(result, reading);
+      if (i == 0) note_routing(result, setting, reading);
       if (reading.latency_us.count != 0) {
         Row row = to_row(setting, reading);
         add_accuracy(options.accuracy, reading.accuracy, result, row);

@@ -18,6 +18,7 @@
 #include "workloads/operators/all_to_all/step.h"
 #include "workloads/operators/attention/attention.h"
 #include "workloads/operators/attention/backward.h"
+#include "workloads/training/unit_train_parts.h"
 
 namespace cm384::studies {
 namespace {
@@ -27,13 +28,13 @@ using training::Operation;
 
 // Elements of a head that the kernel of attention's backward pass is for.
 constexpr std::int64_t kBackwardHead = 128;
+// Heads of an attention that is measured: so many that each core has several tiles.
+constexpr std::int64_t kHeads = 8;
 // A gradient of a row needs the row and the gradient behind it.
 constexpr double kRowsBackward = 2;
 
-hw::Machine with_supernodes(hw::Machine machine, int supernodes) {
-  machine.topology = machine.topology.one_supernode();
-  machine.topology.supernodes = supernodes;
-  return machine;
+std::uint32_t number(std::int64_t value) {
+  return static_cast<std::uint32_t>(value);
 }
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
@@ -49,6 +50,12 @@ std::int64_t piece_of(std::int64_t all, std::int64_t most, std::int64_t unit) {
 
 }  // namespace
 
+hw::Machine with_supernodes(hw::Machine machine, int supernodes) {
+  machine.topology = machine.topology.one_supernode();
+  machine.topology.supernodes = supernodes;
+  return machine;
+}
+
 TrainParts::TrainParts(const StudyContext& context, const training::Plan& plan, const TrainMeasures& measures,
                        StudyResult& result)
     : one_(with_supernodes(context.machine, 1)),
@@ -58,34 +65,6 @@ TrainParts::TrainParts(const StudyContext& context, const training::Plan& plan, 
       plan_(plan),
       measures_(measures),
       result_(result) {}
-
-// What is measured more than once is measured once.
-template <class Measure>
-double TrainParts::once(const std::string& what, Measure&& measure) {
-  if (interrupted_ || context_.interrupted != 0) {
-    interrupted_ = true;
-    return 0;
-  }
-  const auto found = known_.find(what);
-  if (found != known_.end()) return found->second;
-  const double us = measure();
-  context_.progress.update(-1, result_.simulator.simulated, result_.simulator.events);
-  known_.emplace(what, us);
-  return us;
-}
-
-// Of more than `most`: measured for that and for half of it, and from there on along the line through both.
-template <class Measure>
-double TrainParts::in_proportion(const std::string& what, double bytes, double most, double unit,
-                                 Measure&& measure) {
-  const auto at = [&](double size) {
-    const auto whole = static_cast<std::int64_t>(std::max(1.0, std::ceil(size / unit)) * unit);
-    return once(fmt::format("{}, {} B", what, whole), [&] { return measure(whole); });
-  };
-  if (bytes <= most) return at(bytes);
-  const double half = at(most / 2), full = at(most);
-  return full + (full - half) * (bytes - most) / (most / 2);
-}
 
 double TrainParts::product_us(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
                               bool weights, double& share) {
@@ -123,10 +102,11 @@ OperatorTime TrainParts::product(const Operation& of) {
   made.share = std::min(made.share, share);
   made.weights = product_us(of.groups, of.k, of.n, of.m, true, share);
   made.share = std::min(made.share, share);
+  made.how = "all three products measured";
   return made;
 }
 
-OperatorTime TrainParts::rows(const models::Model& model, const Operation& of) {
+OpRequest TrainParts::request_of(const models::Model& model, const Operation& of, double& share) const {
   OpRequest request{.name = of.operation, .shape = {}};
   std::int64_t rows = of.rows, width = of.width;
   if (of.operation == "rope") {
@@ -159,8 +139,13 @@ OperatorTime TrainParts::rows(const models::Model& model, const Operation& of) {
         fmt::format("x{}x{}x{}", experts.chosen, limited ? experts.routed / experts.groups : experts.routed,
                     limited ? experts.groups_chosen : 1);
   }
+  share = static_cast<double>(some) / static_cast<double>(rows);
+  return request;
+}
+
+OperatorTime TrainParts::rows(const models::Model& model, const Operation& of) {
   OperatorTime made{.operation = of};
-  made.share = static_cast<double>(some) / static_cast<double>(rows);
+  const OpRequest request = request_of(model, of, made.share);
   made.forward = once(request.name + " " + request.shape,
                       [&] {
                         Alone alone(context_, result_, 0);
@@ -170,16 +155,14 @@ OperatorTime TrainParts::rows(const models::Model& model, const Operation& of) {
                       }) /
                  made.share;
   made.inputs = kRowsBackward * made.forward;
+  made.how = "forward measured, backward taken twice as long";
   return made;
 }
 
-OperatorTime TrainParts::attention(const Operation& of) {
-  const auto number = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+reference::AttentionCase TrainParts::attention_case(const Operation& of, std::int64_t length,
+                                                    double& share) const {
   const models::Attention& whole = of.attention;
-  const std::int64_t length = rounded_up(std::min<std::int64_t>(plan_.sequence, measures_.rows), 16);
   reference::AttentionCase some{.seed = context_.seed, .length = number(length)};
-  // So many heads that each core has several tiles.
-  constexpr std::int64_t kHeads = 8;
   if (of.kv_heads > 0) {
     const std::int64_t each = of.heads / of.kv_heads;
     some.kv_heads = number(std::clamp<std::int64_t>(kHeads / each, 1, of.kv_heads));
@@ -194,13 +177,19 @@ OperatorTime TrainParts::attention(const Operation& of) {
   const auto pairs = [&](std::int64_t tokens) {
     return training::causal_tokens(whole, static_cast<double>(tokens)) * static_cast<double>(tokens);
   };
+  share = some.heads * pairs(length) /
+          (static_cast<double>(of.heads * of.sequences) * pairs(plan_.sequence) * of.share);
+  return some;
+}
+
+OperatorTime TrainParts::attention(const Operation& of) {
+  const std::int64_t length = rounded_up(std::min<std::int64_t>(plan_.sequence, measures_.rows), 16);
   OperatorTime made{.operation = of};
-  made.share = some.heads * pairs(length) /
-               (static_cast<double>(of.heads * of.sequences) * pairs(plan_.sequence) * of.share);
+  const reference::AttentionCase some = attention_case(of, length, made.share);
   made.forward = attention_us(some, false) / made.share;
-  made.backward = some.kv_heads > 0 && some.width == kBackwardHead && some.window == 0 && !some.sinks;
-  if (made.backward) {
+  if (some.kv_heads > 0 && some.width == kBackwardHead && some.window == 0 && !some.sinks) {
     made.inputs = attention_us(some, true) / made.share;
+    made.how = "forward and backward measured";
     return made;
   }
   // No kernel goes backward: as much longer than forward as with heads of 128.
@@ -210,6 +199,7 @@ OperatorTime TrainParts::attention(const Operation& of) {
                                        .kv_heads = number(kHeads),
                                        .width = number(kBackwardHead)};
   made.inputs = made.forward * attention_us(other, true) / std::max(1e-9, attention_us(other, false));
+  made.how = "forward measured, backward as much longer as with heads of 128";
   return made;
 }
 
@@ -326,6 +316,14 @@ double TrainParts::collective_us(const Message& message) {
       });
 }
 
+MessageTime TrainParts::message(const models::Model&, const Message& of) {
+  const bool leaves = of.among == Message::Among::expert &&
+                      training::levels_of(plan_.expert, 1, one_.topology.dies()).outside > 1;
+  return {of, collective_us(of),
+          leaves ? "simulated within a supernode, and beside it at the rate of simulated copies between two"
+                 : "simulated"};
+}
+
 WorkTime TrainParts::measure(const models::Model& model, const training::Work& work) {
   WorkTime made;
   for (const Operation& of : work.operations) {
@@ -341,7 +339,7 @@ WorkTime TrainParts::measure(const models::Model& model, const training::Work& w
         break;
     }
   }
-  for (const Message& message : work.messages) made.messages.push_back({message, collective_us(message)});
+  for (const Message& of : work.messages) made.messages.push_back(message(model, of));
   return made;
 }
 
@@ -379,6 +377,7 @@ WorkTime TrainParts::measure_order(const models::Model& model) {
                    time.share;
     // Backward the same rows go the other way.
     time.inputs = time.forward;
+    time.how = "forward measured, backward taken as long";
     made.operators.push_back(std::move(time));
   };
   add("rows to the order of ranks", CM384_STEP_PACK);
@@ -386,6 +385,14 @@ WorkTime TrainParts::measure_order(const models::Model& model) {
   add("outputs to the order of ranks", CM384_STEP_UNSORT);
   add("weighted sum", CM384_STEP_SUM);
   return made;
+}
+
+std::unique_ptr<TrainParts> make_train_parts(const StudyContext& context, const training::Plan& plan,
+                                             const TrainMeasures& measures, StudyResult& result) {
+  if (!context.machine.accelerator.has_cores())
+    return std::make_unique<UnitTrainParts>(context, plan, measures, result);
+  if (measures.fp8) throw InputError("run train: --products fp8: the cube cores have no FP8; allowed: bf16");
+  return std::make_unique<TrainParts>(context, plan, measures, result);
 }
 
 }  // namespace cm384::studies

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -73,6 +74,8 @@ struct TrainOptions {
           "rows of the die whose experts get most, over the mean");
     visit("rows", self.measures.rows, Range{16, 65'536, 16},
           "tokens that an operator is measured with at most; more take longer in proportion");
+    visit("products", self.measures.fp8, Either{"bf16", "fp8"},
+          "what products of layers are of, but for the gate's; fp8 of accelerators that have it");
   }
   std::vector<std::string> inputs() const { return model_files(model); }
   Plan settled() const {
@@ -158,7 +161,7 @@ class TrainingStep {
         model_(model),
         plan_(plan),
         dies_(context.machine.topology.one_supernode().dies()),
-        parts_(context, plan_, options.measures, result) {}
+        parts_(make_train_parts(context, plan_, options.measures, result)) {}
 
   // False: interrupted.
   bool measure() {
@@ -170,15 +173,15 @@ class TrainingStep {
       }
       Timed timed{name_of_kind(layer), layer, 1, {}};
       timed.time =
-          parts_.measure(model_, training::work_of_layer(model_, layer, plan_, options_.measures.imbalance));
+          parts_->measure(model_, training::work_of_layer(model_, layer, plan_, options_.measures.imbalance));
       if (layer.has_experts()) {
-        WorkTime order = parts_.measure_order(model_);
+        WorkTime order = parts_->measure_order(model_);
         std::ranges::move(order.operators, std::back_inserter(timed.time.operators));
       }
       kinds_.push_back(std::move(timed));
     }
-    head_ = {"head", {}, 1, parts_.measure(model_, training::work_of_head(model_, plan_))};
-    return !parts_.interrupted();
+    head_ = {"head", {}, 1, parts_->measure(model_, training::work_of_head(model_, plan_))};
+    return !parts_->interrupted();
   }
 
   // Empty: interrupted.
@@ -198,7 +201,7 @@ class TrainingStep {
       if (n + 1 < spread.size()) pipeline.messages.push_back(message_us(static_cast<int>(n), plan));
     }
     for (int rank = 0; rank < plan.pipeline; ++rank) made.replicas.push_back(replicas_of_rank(rank, plan));
-    if (parts_.interrupted()) return {};
+    if (parts_->interrupted()) return {};
     PlannedStep planned{plan, training::compose_step(std::move(made)), {}, 0, {}};
     for (int rank = 0; rank < plan.pipeline; ++rank) add_stage(planned, spread, rank);
     return planned;
@@ -217,14 +220,14 @@ class TrainingStep {
                         {"inputs_us", of.inputs},
                         {"weights_us", of.weights},
                         {"measured", std::min(1.0, of.share)},
-                        {"how", how(of)}});
+                        {"how", of.how}});
       for (const MessageTime& of : timed.time.messages)
         rows.push_back({{"name", of.message.name + of_kind},
                         {"layers", timed.count},
                         {"forward_us", of.us},
                         {"inputs_us", of.us},
                         {"bytes", of.message.bytes},
-                        {"how", how(of.message)}});
+                        {"how", of.how}});
     }
     return rows;
   }
@@ -234,25 +237,6 @@ class TrainingStep {
     std::string name = layer.has_experts() ? "layers with experts" : "dense layers";
     if (layer.attention.kind == models::AttentionKind::sliding) name += " with a window";
     return name;
-  }
-  static std::string how(const OperatorTime& of) {
-    switch (of.operation.kind) {
-      case training::Operation::Kind::product:
-        return "all three products measured";
-      case training::Operation::Kind::rows:
-        return of.inputs == of.forward ? "forward measured, backward taken as long"
-                                       : "forward measured, backward taken twice as long";
-      case training::Operation::Kind::attention:
-        break;
-    }
-    return of.backward ? "forward and backward measured"
-                       : "forward measured, backward as much longer as with heads of 128";
-  }
-  std::string how(const training::Message& message) const {
-    return message.among == training::Message::Among::expert &&
-                   training::levels_of(plan_.expert, 1, dies_).outside > 1
-               ? "simulated within a supernode, and beside it at the rate of simulated copies between two"
-               : "simulated";
   }
 
   std::vector<training::Part> spread_of(const Plan& plan) const {
@@ -323,9 +307,9 @@ class TrainingStep {
   // Of so many bytes per parameter, among those that hold the same.
   double scattered_us(const training::HeldParameters& held, double bytes, const Plan& plan) {
     const training::Replicas replicas = training::replicas_of(plan);
-    return parts_.scatter_us(replicas.sliced, plan.tensor, held.sliced * bytes) +
-           parts_.scatter_us(replicas.copied, 1, held.copied * bytes) +
-           parts_.scatter_us(replicas.experts, plan.expert, held.experts * bytes);
+    return parts_->scatter_us(replicas.sliced, plan.tensor, held.sliced * bytes) +
+           parts_->scatter_us(replicas.copied, 1, held.copied * bytes) +
+           parts_->scatter_us(replicas.experts, plan.expert, held.experts * bytes);
   }
 
   training::ReplicaTimes replicas_of_rank(int rank, const Plan& plan) {
@@ -339,7 +323,7 @@ class TrainingStep {
                                       : held.sliced / replicas.sliced + held.copied / replicas.copied +
                                             held.experts / replicas.experts;
     // Gradient, master weight and two moments are read, and all but the gradient written, with a new weight.
-    made.optimiser = parts_.stream_us(own * (plan.gradient_bytes + 12 + 12 + 2));
+    made.optimiser = parts_->stream_us(own * (plan.gradient_bytes + 12 + 12 + 2));
     return made;
   }
 
@@ -347,7 +331,7 @@ class TrainingStep {
     const int from = part % plan.pipeline, to = (part + 1) % plan.pipeline;
     if (from == to) return 0;
     const bool leaves = from * plan.stage_ranks() / dies_ != to * plan.stage_ranks() / dies_;
-    return parts_.send_us(static_cast<double>(training::boundary_bytes(model_, plan)), leaves);
+    return parts_->send_us(static_cast<double>(training::boundary_bytes(model_, plan)), leaves);
   }
 
   const StudyContext& context_;
@@ -355,7 +339,7 @@ class TrainingStep {
   const models::Model& model_;
   const Plan plan_;
   const int dies_;  // of a supernode
-  TrainParts parts_;
+  std::unique_ptr<TrainParts> parts_;
   std::vector<Timed> kinds_;
   Timed head_;
 };
@@ -386,7 +370,10 @@ Row conditions_row(const StudyContext& context, const TrainOptions& options, con
 }
 
 double room_of(const StudyContext& context) {
-  return static_cast<double>(context.machine.memory.hbm.capacity.count);
+  const hw::Machine& machine = context.machine;
+  const Bytes room =
+      machine.accelerator.has_cores() ? machine.memory.hbm.capacity : machine.transfer_engine.memory;
+  return static_cast<double>(room.count);
 }
 
 Row row_of(const StudyContext& context, const TrainOptions& options, const models::Model& model,
@@ -650,6 +637,7 @@ const Study kTrainStudy{.name = "train",
                         .summary = "a step of training by a parallel plan",
                         .fields = kTrainFields,
                         .options = options_of<TrainOptions, run>,
+                        .coreless = true,
                         .supernodes = true,
                         .own_timeline = true};
 

@@ -39,6 +39,73 @@ TEST(Inventory, OfThePublishedMachine) {
   EXPECT_EQ(count_of({}, "vpc_ports"), 48);
 }
 
+// CloudMatrix384's paper, 3.3.3: 12 compute racks and 4 communication racks; L2 chips stand in the latter.
+TEST(Inventory, RacksOfThePublishedMachine) {
+  EXPECT_EQ(count_of({}, "racks"), 16);
+  EXPECT_EQ(count_of({}, "compute_racks"), 12);
+  EXPECT_EQ(count_of({}, "switch_racks"), 4);
+  EXPECT_EQ(count_of({}, "links_in_rack"), 0);
+  EXPECT_EQ(count_of({}, "links_between_racks"), 7 * 48 * 16);
+  EXPECT_EQ(count_of({}, "optical_links"), 7 * 48 * 16);
+  EXPECT_EQ(count_of({"topology.supernodes=3"}, "racks"), 3 * 16);
+  EXPECT_EQ(count_of({"topology.supernodes=3"}, "links_between_racks"), 3 * 7 * 48 * 16);
+  EXPECT_EQ(count_of({"topology.nodes=45"}, "compute_racks"), 12);
+  EXPECT_EQ(count_of({"topology.nodes=44"}, "compute_racks"), 11);
+  EXPECT_EQ(count_of({"topology.nodes_per_rack=5"}, "compute_racks"), 10);
+  EXPECT_EQ(count_of({"topology.switches_per_rack=27"}, "switch_racks"), 5);
+  // Of supernodes that are less than a rack two stand in one, not three.
+  EXPECT_EQ(count_of({"topology.nodes=2", "topology.supernodes=5"}, "compute_racks"), 3);
+  EXPECT_EQ(count_of({"topology.nodes=3", "topology.supernodes=5"}, "compute_racks"), 5);
+}
+
+// Of a full mesh of nodes every pair of a rack is joined by copper; of a line of nodes three cables of a
+// rack's four nodes, and one leads to the next rack.
+TEST(Inventory, LinksByLengthClass) {
+  const std::vector<std::string> full{"topology.kind=full-mesh", "topology.nodes=12", "topology.shape=12",
+                                      "ub.link.lanes=8"};
+  EXPECT_EQ(count_of(full, "links_in_rack"), 7 * 3 * 6);
+  EXPECT_EQ(count_of(full, "links_between_racks"), 7 * (66 - 18));
+  EXPECT_EQ(count_of(full, "switch_racks"), 0);
+  const std::vector<std::string> line{"topology.kind=mesh", "topology.nodes=12", "topology.shape=12"};
+  EXPECT_EQ(count_of(line, "links_in_rack"), 7 * 3 * 3);
+  EXPECT_EQ(count_of(line, "links_between_racks"), 7 * 2);
+  // Eight nodes, two to a chip: their dies' links leave the node and stay in the rack.
+  const std::vector<std::string> shared{"topology.kind=mesh", "topology.nodes=8", "topology.shape=4"};
+  EXPECT_EQ(count_of(shared, "switch_racks"), 0);
+  EXPECT_EQ(count_of(shared, "links_in_rack"), 7 * (8 * (16 + 4) + 2));
+  EXPECT_EQ(count_of(shared, "links_between_racks"), 7);
+  // Two pods of two nodes, each with an L2 chip that an L3 chip joins: the three of a sub-plane fill a rack.
+  const std::vector<std::string> pods{"topology.kind=clos3",         "topology.nodes=4",
+                                      "topology.groups=2",           "topology.l2_switches=1",
+                                      "topology.l3_switches=1",      "topology.sub_planes=2",
+                                      "topology.switches_per_rack=3"};
+  EXPECT_EQ(count_of(pods, "switch_racks"), 2);
+  EXPECT_EQ(count_of(pods, "links_in_rack"), 2 * 2);
+  EXPECT_EQ(count_of(pods, "links_between_racks"), 2 * 4);
+}
+
+// Eight NPUs each joined to each by a link, and no switch.
+TEST(Inventory, OfAServerWithoutSwitches) {
+  const hw::Machine server = hw::load_machine("atlas-800i-a2");
+  EXPECT_EQ(counted(server, "switch_chips"), 0);
+  EXPECT_EQ(counted(server, "switch_ports"), 0);
+  EXPECT_EQ(counted(server, "die_switches"), 8);
+  EXPECT_EQ(counted(server, "links"), 8 * 7 / 2);
+  EXPECT_EQ(counted(server, "links_in_node"), 8 * 7 / 2);
+  EXPECT_EQ(counted(server, "diameter"), 1);
+  EXPECT_EQ(counted(server, "serdes"), 2 * 4 * 28);
+}
+
+// A single node needs no L2 chip: those that the kind has join nothing.
+TEST(Inventory, ChipsThatJoinNothingAreNotCounted) {
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "switch_chips"), 7);
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "trunks"), 0);
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "switch_racks"), 0);
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "optical_links"), 0);
+  EXPECT_EQ(count_of({"topology.nodes=1"}, "switch_ports"), 7 * 20);
+  EXPECT_EQ(count_of({"topology.nodes=2"}, "switch_chips"), 7 * (2 + 16));
+}
+
 TEST(Inventory, SeveralSupernodesCountTogether) {
   EXPECT_EQ(count_of({"topology.supernodes=3"}, "switch_chips"), 3 * 448);
   EXPECT_EQ(count_of({"topology.supernodes=3"}, "count.dies"), 3 * 768);
@@ -54,6 +121,10 @@ TEST(Inventory, OfMachinesOfOthers) {
   EXPECT_EQ(counted(server, "hbm_stacks"), 8 * 5);
   EXPECT_EQ(counted(server, "switch_chips"), 4);
   EXPECT_EQ(counted(server, "vpc_ports"), 0);
+  EXPECT_EQ(counted(server, "racks"), 1);
+  EXPECT_EQ(counted(hw::load_machine("dgx-h800"), "racks"), 32 / 4);
+  EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "racks"), 1);
+  EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "optical_links"), 0);
   EXPECT_EQ(counted(hw::load_machine("gb200-nvl72"), "hbm_stacks"), 72 * 8);
   EXPECT_EQ(count_of({}, "compute_units"), 0);
   EXPECT_THROW(counted(server, "lanes"), InputError);  // not those of the Unified Bus

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/text/error.h"
+#include "system/machine/inventory.h"
 
 namespace cm384::supernode::prices_test {
 namespace {
@@ -16,16 +17,16 @@ Priced of(const std::string& preset, const std::vector<std::string>& changes = {
 }
 
 TEST(Prices, AddUpToWhatThePressSays) {
-  // 384 packages, 448 chips, 5,376 links between nodes, 768 ports, 192 sockets, 48 nodes.
+  // 384 packages, 448 chips, 5,376 links between racks, 768 ports, 192 sockets, 48 nodes, 16 racks.
   EXPECT_DOUBLE_EQ(of("cloudmatrix384").machine.value,
-                   384 * 14e3 + 448 * 1500 + 5376 * 150 + 768 * 300 + 192 * 4000 + 48 * 5000);
+                   384 * 14e3 + 448 * 1500 + 5376 * 150 + 768 * 300 + 192 * 4000 + 48 * 5000 + 16 * 8000);
   EXPECT_NEAR(of("cloudmatrix384").machine.value, 8e6, 0.05 * 8e6);
   EXPECT_DOUBLE_EQ(of("gb200-nvl72").machine.value, 72 * 28e3 + 18 * 8e3 + 72 * 2500 + 200e3);
   EXPECT_GT(of("gb200-nvl72").machine.value, 2e6);
   EXPECT_LT(of("gb200-nvl72").machine.value, 3e6);
   const double server = 8 * 27e3 + 4 * 2500 + 8 * 2500 + 50e3;
-  EXPECT_DOUBLE_EQ(of("dgx-h800").machine.value, 32 * server);
-  EXPECT_DOUBLE_EQ(of("dgx-h800", {"topology.supernodes=1"}).machine.value, server);
+  EXPECT_DOUBLE_EQ(of("dgx-h800").machine.value, 32 * server + 8 * 8000);
+  EXPECT_DOUBLE_EQ(of("dgx-h800", {"topology.supernodes=1"}).machine.value, server + 8000);
 }
 
 TEST(Prices, AnHourIsWrittenOffAndDrawsPower) {
@@ -42,6 +43,27 @@ TEST(Prices, EveryPresetHasSome) {
     EXPECT_GT(all.machine.most, all.machine.value) << name;
     EXPECT_LE(all.watts.least, all.watts.value) << name;
     for (const PricedLine& line : all.lines) EXPECT_GT(line.count, 0) << name << ": " << line.name;
+  }
+}
+
+// Every line is of something that each of its presets has, but for copper between nodes of a rack: a Clos
+// joins none, a full mesh of 48 nodes joins six pairs in each of twelve racks.
+TEST(Prices, LinesAreOfWhatMachinesHave) {
+  const auto copper = [](const std::vector<std::string>& changes) {
+    std::int64_t found = 0;
+    for (const PricedLine& line : of("cloudmatrix384", changes).lines)
+      if (line.name == "copper of links within a rack") found = line.count;
+    return found;
+  };
+  EXPECT_EQ(copper({}), 0);
+  EXPECT_EQ(copper({"topology.kind=full-mesh", "topology.shape=48"}), 7 * 12 * 6);
+  const PriceTable table = PriceTable::load("default");
+  for (const PriceTable::Price& price : table.prices) {
+    for (const std::string& preset : price.presets) {
+      // Of a single node nothing leaves for another rack.
+      if (price.each == "links_in_rack" || (preset == "node8" && price.each == "optical_links")) continue;
+      EXPECT_GT(counted(hw::load_machine(preset), price.each), 0) << preset << ": " << price.name;
+    }
   }
 }
 
@@ -73,7 +95,7 @@ TEST(Prices, RefuseATableThatDoesNotFit) {
   };
   EXPECT_EQ(refusal(line("dies", 3) + power), "");
   EXPECT_THAT(refusal(line("dies", 4) + power), ::testing::HasSubstr("between its least"));
-  EXPECT_THAT(refusal(line("racks", 2) + power), ::testing::HasSubstr("count.racks"));
+  EXPECT_THAT(refusal(line("rows", 2) + power), ::testing::HasSubstr("count.rows"));
   EXPECT_THAT(refusal(line("dies", 2)), ::testing::HasSubstr("has no prices of node8"));
 }
 
