@@ -19,14 +19,14 @@ Priced of(const std::string& preset, const std::vector<std::string>& changes = {
 TEST(Prices, AddUpToWhatThePressSays) {
   // 384 packages, 448 chips, 5,376 links between racks, 768 ports, 192 sockets, 48 nodes, 16 racks.
   EXPECT_DOUBLE_EQ(of("cloudmatrix384").machine.value,
-                   384 * 14e3 + 448 * 1500 + 5376 * 150 + 768 * 300 + 192 * 4000 + 48 * 5000 + 16 * 8000);
+                   384 * 14e3 + 448 * 1500 + 5376 * 150 + 768 * 300 + 192 * 4000 + 48 * 3000 + 16 * 6000);
   EXPECT_NEAR(of("cloudmatrix384").machine.value, 8e6, 0.05 * 8e6);
   EXPECT_DOUBLE_EQ(of("gb200-nvl72").machine.value, 72 * 28e3 + 18 * 8e3 + 72 * 2500 + 200e3);
   EXPECT_GT(of("gb200-nvl72").machine.value, 2e6);
   EXPECT_LT(of("gb200-nvl72").machine.value, 3e6);
-  const double server = 8 * 27e3 + 4 * 2500 + 8 * 2500 + 50e3;
-  EXPECT_DOUBLE_EQ(of("dgx-h800").machine.value, 32 * server + 8 * 8000);
-  EXPECT_DOUBLE_EQ(of("dgx-h800", {"topology.supernodes=1"}).machine.value, server + 8000);
+  const double server = 8 * 27e3 + 4 * 2500 + 8 * 2500 + 48.5e3;
+  EXPECT_DOUBLE_EQ(of("dgx-h800").machine.value, 32 * server + 8 * 6000);
+  EXPECT_DOUBLE_EQ(of("dgx-h800", {"topology.supernodes=1"}).machine.value, server + 6000);
 }
 
 TEST(Prices, AnHourIsWrittenOffAndDrawsPower) {

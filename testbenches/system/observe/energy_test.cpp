@@ -135,9 +135,9 @@ TEST(Energy, RefusesWhatMeansNothing) {
       ::testing::HasSubstr("die*.hbm.read_bytes"));
   EXPECT_THAT(
       refusal(head +
-              "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"racks\"\nwatts = 2\nleast = 1\nmost = 3\n"
+              "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"rows\"\nwatts = 2\nleast = 1\nmost = 3\n"
               "source = \"test\"\n"),
-      ::testing::HasSubstr("'racks'"));
+      ::testing::HasSubstr("'rows'"));
   EXPECT_THAT(
       refusal(head +
               "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"dies\"\nwatts = 4\nleast = 1\nmost = 3\n"
