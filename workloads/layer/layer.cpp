@@ -93,7 +93,7 @@ namespace {
 
 constexpr std::array kMicrobatches{1, 2};
 // Ranks up to which all replay, and how many of more do.
-constexpr int kReplayAll = 64, kReplayed = 16;
+constexpr int kReplayAll = 64, kReplayed = 8;
 
 // How the cores of a die may be shared, from even to three quarters for attention.
 std::vector<std::string> splits_of(const std::string& split, int aic) {

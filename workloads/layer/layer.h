@@ -84,7 +84,7 @@ struct LayerOptions : LayerShape {
     visit("replay-dies", self.replay, Range{0, kMostRanks},
           "dies whose attention and experts are replayed, those of the others last as long as one of these "
           "took; "
-          "0: up to 64 ranks all, else 16");
+          "0: up to 64 ranks all, else 8");
     visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE", check_routing},
           "which experts tokens choose, drawn anew for each layer");
     visit("experts", self.experts, Range{0, 1024, 32},
