@@ -40,14 +40,11 @@ const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
   return index == 0 ? nullptr : &pages_[index - 1];
 }
 
-BackingStore::Group& BackingStore::payload_group() {
-  static Group group = [] {
-    Group made;
-    made.fill(kPayloadPage);
-    return made;
-  }();
-  return group;
-}
+BackingStore::Group BackingStore::payload_group_ = [] {
+  Group made;
+  made.fill(kPayloadPage);
+  return made;
+}();
 
 BackingStore::GroupPointer& BackingStore::group_of(std::uint64_t offset) {
   constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafGroups} * kGroupBytes;
@@ -57,12 +54,11 @@ BackingStore::GroupPointer& BackingStore::group_of(std::uint64_t offset) {
   return (*leaf)[offset / kGroupBytes % kLeafGroups];
 }
 
-std::uint32_t& BackingStore::index_of(std::uint64_t offset) {
-  GroupPointer& group = group_of(offset);
+std::uint32_t& BackingStore::index_in(GroupPointer& group, std::uint64_t offset) {
   if (!group) {
     group.reset(new Group());
-  } else if (group.get() == &payload_group()) {
-    group.reset(new Group(payload_group()));
+  } else if (is_shared(group)) {
+    group.reset(new Group(payload_group_));
   }
   return (*group)[offset / kPageBytes % kGroupPages];
 }
@@ -174,8 +170,9 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   const std::uint32_t whole_first = (begin + kBlock - 1) / kBlock;
   const std::uint32_t whole_last = std::max((begin + bytes) / kBlock, whole_first);
   const bool whole_blocks_stay = (bits(whole_first, whole_last) & ~payload_blocks) == 0;
-  if (whole_blocks_stay && group_of(offset).get() == &payload_group()) return;
-  std::uint32_t& index = index_of(offset);
+  GroupPointer& group = group_of(offset);
+  if (whole_blocks_stay && is_shared(group)) return;
+  std::uint32_t& index = index_in(group, offset);
   if (whole_blocks_stay && index == kPayloadPage) return;
   Page& page = page_at(index);
   std::uint32_t tags = page.tags[line];
@@ -277,14 +274,14 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
   while (bytes != 0) {
     const auto begin = static_cast<std::uint32_t>(offset % kLineBytes);
     const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
-    if (GroupPointer& group = group_of(offset);
-        group.get() == &payload_group() || (!group && offset % kGroupBytes == 0 && bytes >= kGroupBytes)) {
-      group.reset(&payload_group());
+    GroupPointer& group = group_of(offset);
+    if (is_shared(group) || (!group && offset % kGroupBytes == 0 && bytes >= kGroupBytes)) {
+      group.reset(&payload_group_);
       const std::uint64_t rest = std::min(bytes, kGroupBytes - offset % kGroupBytes);
       offset += rest, bytes -= rest;
       continue;
     }
-    std::uint32_t& index = index_of(offset);
+    std::uint32_t& index = index_in(group, offset);
     if (index == 0 && offset % kPageBytes == 0 && bytes >= kPageBytes) index = kPayloadPage;
     if (index == kPayloadPage) {
       const std::uint64_t rest = std::min(bytes, kPageBytes - offset % kPageBytes);
@@ -338,13 +335,13 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
       offset = (offset / bare + 1) * bare;
       continue;
     }
-    if (GroupPointer& group = group_of(offset);
-        group.get() == &payload_group() && offset % kGroupBytes == 0 && end - offset >= kGroupBytes) {
+    GroupPointer& group = group_of(offset);
+    if (is_shared(group) && offset % kGroupBytes == 0 && end - offset >= kGroupBytes) {
       group.reset();
       offset += kGroupBytes;
       continue;
     }
-    if (std::uint32_t& index = index_of(offset);
+    if (std::uint32_t& index = index_in(group, offset);
         index == kPayloadPage && offset % kPageBytes == 0 && end - offset >= kPageBytes) {
       index = 0;
       offset += kPageBytes;
@@ -388,7 +385,7 @@ std::uint64_t BackingStore::footprint() const {
   for (const auto& leaf : directory_) {
     if (!leaf) continue;
     bytes += sizeof(Leaf);
-    for (const auto& group : *leaf) bytes += group && group.get() != &payload_group() ? sizeof(Group) : 0;
+    for (const auto& group : *leaf) bytes += group && !is_shared(group) ? sizeof(Group) : 0;
   }
   return bytes;
 }

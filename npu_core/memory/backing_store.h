@@ -131,7 +131,7 @@ class BackingStore {
   // All groups of payload alone are one, which nobody writes: weights and caches are most of what a die has.
   struct FreeGroup {
     void operator()(Group* group) const {
-      if (group != &payload_group()) delete group;
+      if (group != &payload_group_) delete group;
     }
   };
   using GroupPointer = std::unique_ptr<Group, FreeGroup>;
@@ -141,11 +141,13 @@ class BackingStore {
   void invalidate_line(std::uint64_t offset);
   // After a line of the page became payload: its place is free for another page where all of it is.
   void release_if_payload(std::uint32_t& index);
-  static Group& payload_group();
+  static Group payload_group_;
+  static bool is_shared(const GroupPointer& group) { return group.get() == &payload_group_; }
   // Of a page; may be empty, or that of payload.
   GroupPointer& group_of(std::uint64_t offset);
-  // The page's index in its group, which is made, and its own.
-  std::uint32_t& index_of(std::uint64_t offset);
+  // The page's index in its group, which is made where it is not there or is shared.
+  static std::uint32_t& index_in(GroupPointer& group, std::uint64_t offset);
+  std::uint32_t& index_of(std::uint64_t offset) { return index_in(group_of(offset), offset); }
   Page& page_at(std::uint32_t& index);
   Page& touch(std::uint64_t offset) { return page_at(index_of(offset)); }
   // Within a line: copies bytes out; makes room for bytes to be written.

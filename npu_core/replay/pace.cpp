@@ -21,15 +21,16 @@ void PaceBoard::settle(Time reached) {
     notes.clear();
   });
   std::ranges::sort(sorted_, {}, [](const Note& n) { return std::tuple(n.at, n.kind, n.die, n.launch); });
-  for (const Note& note : sorted_) take(note);
+  for (const Note& note : sorted_) apply(note);
   std::erase_if(open_, [&](std::size_t number) {
     Launch& launch = launches_[number];
-    std::erase_if(launch.followers, [&](Follower& follower) { return tell(launch, follower, reached); });
+    std::erase_if(launch.followers,
+                  [&](Follower& follower) { return schedule_end(launch, follower, reached); });
     return launch.followers.empty();
   });
 }
 
-void PaceBoard::take(const Note& note) {
+void PaceBoard::apply(const Note& note) {
   Launch& launch = launches_[note.launch];
   switch (note.kind) {
     case Note::Kind::began:
@@ -46,7 +47,7 @@ void PaceBoard::take(const Note& note) {
 }
 
 // SIZE_MAX: none that is to be followed has begun.
-std::size_t PaceBoard::choose(const Launch& launch, const Follower& follower) {
+std::size_t PaceBoard::choose_setter(const Launch& launch, const Follower& follower) {
   constexpr std::int64_t kAlike = 50;  // a fiftieth of the work
   Time nearest = Time::never();
   for (const PacedWork work : launch.expected) nearest = std::min(nearest, distance(work, follower.work));
@@ -60,8 +61,8 @@ std::size_t PaceBoard::choose(const Launch& launch, const Follower& follower) {
   return last != SIZE_MAX ? last : first;
 }
 
-bool PaceBoard::tell(const Launch& launch, Follower& follower, Time reached) {
-  if (follower.setter == SIZE_MAX) follower.setter = choose(launch, follower);
+bool PaceBoard::schedule_end(const Launch& launch, Follower& follower, Time reached) {
+  if (follower.setter == SIZE_MAX) follower.setter = choose_setter(launch, follower);
   if (follower.setter == SIZE_MAX) return false;
   const Setter& setter = launch.setters[follower.setter];
   if (setter.end == Time::never()) return false;

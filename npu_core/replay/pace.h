@@ -98,9 +98,10 @@ class PaceBoard {
     std::vector<Follower> followers;  // that have not been told
   };
 
-  void take(const Note& note);
-  static std::size_t choose(const Launch& launch, const Follower& follower);
-  bool tell(const Launch& launch, Follower& follower, Time reached);
+  void apply(const Note& note);
+  static std::size_t choose_setter(const Launch& launch, const Follower& follower);
+  // Schedules a follower's end, once the setter's is known; false before that.
+  bool schedule_end(const Launch& launch, Follower& follower, Time reached);
 
   sim::PerWorker<std::vector<Note>> notes_;
   std::vector<Note> sorted_;

@@ -38,7 +38,7 @@ ForeignEndpoint::ForeignEndpoint(const sc_core::sc_module_name& name, supernode:
 }
 
 ForeignEndpoint::~ForeignEndpoint() {
-  machine_.foreign().leave(*this);
+  machine_.foreign().detach(*this);
 }
 
 void ForeignEndpoint::submit(const sim::Request& request) {

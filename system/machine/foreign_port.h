@@ -46,9 +46,9 @@ class ForeignPorts {
 
   // Throws InputError for an endpoint that does not exist or takes part, and once the machine has run.
   ForeignSurroundings surroundings(int endpoint);
-  // Connects a port to all sub-planes. It must outlive the runs, or leave().
+  // Connects a port to all sub-planes. It must outlive the runs, or detach().
   void join(ForeignPort& port);
-  void leave(ForeignPort& port) { std::erase(ports_, &port); }
+  void detach(ForeignPort& port) { std::erase(ports_, &port); }
   const std::vector<ForeignPort*>& ports() const { return ports_; }
 
   // All of them handle their events at least so long before SystemC's time has come to them; less than a
