@@ -157,35 +157,31 @@ MessageTime UnitTrainParts::message(const models::Model& model, const Message& o
   if (of.among == Message::Among::context)
     return {of, exchange_us(plan_.context, plan_.tensor, bytes), "simulated"};
   const bool gather = of.kind == Message::Kind::all_gather;
-  const char* name = gather ? "all-gather" : "reduce-scatter";
-  TransferCollectiveCase made;
-  made.collective.kind =
-      gather ? reference::CollectiveKind::all_gather : reference::CollectiveKind::reduce_scatter;
-  made.collective.ranks = plan_.tensor;
-  made.warmup = 0;
-  const std::string what = fmt::format("{} of {} ranks", name, plan_.tensor);
-  const double us = in_proportion(what, bytes, 1 << 20, 512, [&](std::int64_t size) {
-    made.collective.bytes = static_cast<std::uint64_t>(size);
-    const auto read = run_transfer_collective(context_, what, made, result_.simulator);
-    interrupted_ = interrupted_ || !read;
-    return read ? read->task_us : 0;
-  });
+  const double us = collective_us(
+      gather ? "all-gather" : "reduce-scatter",
+      gather ? reference::CollectiveKind::all_gather : reference::CollectiveKind::reduce_scatter,
+      plan_.tensor, bytes);
   return {of, us, "simulated"};
 }
 
-double UnitTrainParts::exchange_us(int ranks, int, double bytes) {
-  if (ranks < 2 || bytes <= 0) return 0;
+double UnitTrainParts::collective_us(const char* name, reference::CollectiveKind kind, int ranks,
+                                     double bytes) {
   TransferCollectiveCase made;
-  made.collective.kind = reference::CollectiveKind::all_to_all;
+  made.collective.kind = kind;
   made.collective.ranks = ranks;
   made.warmup = 0;
-  const std::string what = fmt::format("exchange of {} ranks", ranks);
+  const std::string what = fmt::format("{} of {} ranks", name, ranks);
   return in_proportion(what, bytes, 1 << 20, 512, [&](std::int64_t size) {
     made.collective.bytes = static_cast<std::uint64_t>(size);
     const auto read = run_transfer_collective(context_, what, made, result_.simulator);
     interrupted_ = interrupted_ || !read;
     return read ? read->task_us : 0;
   });
+}
+
+double UnitTrainParts::exchange_us(int ranks, int, double bytes) {
+  if (ranks < 2 || bytes <= 0) return 0;
+  return collective_us("exchange", reference::CollectiveKind::all_to_all, ranks, bytes);
 }
 
 double UnitTrainParts::send_us(double bytes, bool between_supernodes) {

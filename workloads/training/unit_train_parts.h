@@ -29,6 +29,7 @@ class UnitTrainParts final : public TrainParts {
   OperatorTime attention(const training::Operation& of) override;
   MessageTime message(const models::Model& model, const training::Message& of) override;
   double time_of(double operations, double bytes, NumberFormat format, bool attention = false) const;
+  double collective_us(const char* name, reference::CollectiveKind kind, int ranks, double bytes);
   double rows_us(const models::Model& model, ExchangeDirection direction);
 
   hw::Machine computing_;   // with the units that do not exchange
