@@ -125,6 +125,16 @@ Json stopped_by(const MachineError& error) {
   return {{"kind", kind}, {"report", error.what()}};
 }
 
+std::string what_if_note(const studies::SimulatorCounts& counts) {
+  if (counts.what_if_longest == 0)
+    return "--threads-what-if: no machine was run whose parts threads could share";
+  return fmt::format(
+      "{} threads would be at most {:.1f} times as fast as one: in each window the busiest has {:.1f} % of "
+      "the "
+      "events on average",
+      counts.what_if_threads, counts.what_if_speedup(), 100 / counts.what_if_speedup());
+}
+
 observe::ObserverRequest observers_of(const RunOptions& options) {
   observe::ObserverRequest asked;
   asked.record = options.record;
@@ -173,6 +183,10 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
         "(--explain, --record, --timeline, --wave, --gdb) and --rtl force one thread");
+  visit(
+      "threads-what-if", self.what_if_threads, Range{0, 1024},
+      "say how much faster so many threads of a larger host could be at most: from the events that dies and "
+      "sub-planes have in each window; 0: nothing is said");
   visit(
       "time-limit", self.time_limit, Range{0_ps, 140_s},
       "simulated time, of each machine that the study builds, after which the run ends with a report of what "
@@ -296,6 +310,9 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   asked.study = facts.study;
   asked.machine = machine.name;
   const bool watched = asked.any();
+  if (options.what_if_threads > 0 && sim::peers().several())
+    throw InputError(
+        "--threads-what-if: counts the events of one process; allowed: without several processes");
   open_together([&] { outputs_ = std::make_unique<Outputs>(options, std::move(asked)); });
   if (RunFiles* files = RunFiles::current()) files->begin_work();
   FinishedRun finished;
@@ -316,6 +333,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     const ThreadsChosen chosen = choose_threads(options.threads);
     context.threads = chosen.threads;
     context.threads_why = chosen.why;
+    context.what_if_threads = static_cast<unsigned>(options.what_if_threads);
     context.fabric = line_.fabric;
     context.given = given_;
     const studies::PublishedFigures published(
@@ -345,6 +363,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   }
   if (!line_.fabric.rtl.empty() && finished.result.complete && finished.result.simulator.rtl_packets == 0)
     finished.result.notes.emplace_back("--rtl: no packet passed through it");
+  if (options.what_if_threads > 0) finished.result.notes.push_back(what_if_note(finished.result.simulator));
   for (const observe::Explanation& why : outputs_->observers.explanations())
     finished.explanations.push_back(why);
   for (const observe::LineReport& lines : outputs_->observers.line_reports())

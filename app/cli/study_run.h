@@ -35,7 +35,7 @@ struct RunOptions {
   WatchOptions watch;
   std::string out, record, wave, profile;
   studies::Texts wave_links;
-  int threads = 0;
+  int threads = 0, what_if_threads = 0;
   Time time_limit{};
   int gdb = 0;
   std::string gdb_at;

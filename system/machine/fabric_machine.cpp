@@ -12,7 +12,8 @@ struct FabricMachine::Parts {
   Parts(const hw::Machine& m, FabricMachineOptions o)
       : machine(m),
         options(std::move(o)),
-        runner(std::max(1u, 4 * options.threads), options.threads, options.threads_why) {}
+        runner(std::max(1u, kWorkersPerThread * options.threads), options.threads, options.threads_why,
+               options.what_if_threads) {}
 
   const hw::Machine& machine;
   FabricMachineOptions options;
@@ -88,6 +89,10 @@ void FabricMachine::add(Module& module, unsigned owner) {
 
 Time FabricMachine::now() const {
   return parts_->runner.now();
+}
+
+const ThreadsWhatIf& FabricMachine::what_if() const {
+  return parts_->runner.control().what_if;
 }
 
 const ThreadChoice& FabricMachine::thread_choice() const {

@@ -11,6 +11,7 @@
 #include "base/engine/payload.h"
 #include "hw/machine.h"
 #include "system/machine/thread_choice.h"
+#include "system/machine/threads_what_if.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/sub_plane.h"
@@ -20,6 +21,7 @@ namespace cm384::supernode {
 struct FabricMachineOptions {
   unsigned threads = 1;                   // of the host; what is simulated does not depend on it
   std::string threads_why = "asked for";  // where that number is from, for the result
+  unsigned what_if_threads = 0;           // so many threads are reckoned with; 0: none
   std::uint64_t seed = 1;
   const volatile std::sig_atomic_t* interrupted = nullptr;
   std::function<void(Time, std::uint64_t)> progress;  // simulated time and events so far
@@ -68,6 +70,7 @@ class FabricMachine {
   std::uint64_t events() const;  // of this process
   // How many threads run modules, and why so many.
   const ThreadChoice& thread_choice() const;
+  const ThreadsWhatIf& what_if() const;
 
  private:
   struct Parts;

@@ -10,8 +10,8 @@
 
 namespace cm384::supernode {
 
-Runner::Runner(unsigned workers, unsigned threads, std::string threads_why)
-    : control_(workers, threads, std::move(threads_why)),
+Runner::Runner(unsigned workers, unsigned threads, std::string threads_why, unsigned what_if_threads)
+    : control_(workers, threads, std::move(threads_why), what_if_threads),
       outer_(std::make_unique<WindowProcess>("packages", control_, kOuterPhase)),
       inner_(std::make_unique<WindowProcess>("sub_planes", control_, control_.plane_phase)) {}
 

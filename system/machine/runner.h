@@ -20,7 +20,7 @@ class Runner {
  public:
   enum class Phase : std::uint8_t { outer, inner };  // accelerators and sockets; sub-planes
 
-  Runner(unsigned workers, unsigned threads, std::string threads_why = "asked for");
+  Runner(unsigned workers, unsigned threads, std::string threads_why, unsigned what_if_threads);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;

@@ -20,6 +20,7 @@
 #include "system/machine/ownership.h"
 #include "system/machine/probes.h"
 #include "system/machine/thread_choice.h"
+#include "system/machine/threads_what_if.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/planes/rdma/interface.h"
 #include "ub_fabric/sub_plane.h"
@@ -43,6 +44,7 @@ struct SupernodeOptions {
   // Threads of the host that run modules side by side; what is simulated does not depend on it.
   unsigned threads = 1;
   std::string threads_why = "asked for";  // where that number is from, for the result
+  unsigned what_if_threads = 0;           // so many threads are reckoned with; 0: none
   // They share a window if the one before had so many events: to wake a thread for less takes longer.
   std::uint64_t worth_sharing = 256;
   // Called now and then while the machine runs, with simulated time and events so far.
@@ -130,6 +132,7 @@ class Supernode final : private npu::DieListener {
   unsigned worker_of_die(int die) const;
   // How many threads run modules, and why so many (thread_choice.h).
   const ThreadChoice& thread_choice() const;
+  const ThreadsWhatIf& what_if() const;
   // Windows whose modules ran side by side; those with little to do are run by one thread.
   std::uint64_t shared_windows() const;
   // Replaces the table of a sub-plane's chips and links by one with other parts out of order. Before the

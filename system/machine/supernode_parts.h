@@ -35,7 +35,7 @@ std::string of_owner(unsigned owner, const std::string& text);
 
 struct Supernode::Parts {
   Parts(unsigned workers, const SupernodeOptions& options)
-      : runner(workers, options.threads, options.threads_why) {}
+      : runner(workers, options.threads, options.threads_why, options.what_if_threads) {}
 
   Runner runner;
   Ownership owners;

@@ -20,6 +20,7 @@
 #include "base/engine/event_queue.h"
 #include "base/engine/worker.h"
 #include "system/machine/thread_choice.h"
+#include "system/machine/threads_what_if.h"
 #include "system/machine/workers.h"
 #include "ub_fabric/crossing.h"
 
@@ -33,9 +34,12 @@ inline constexpr Time kOuterPhase{};
 
 // State that both phases of one machine share.
 struct RunControl {
-  // `threads`: asked for, and where that number is from.
-  RunControl(unsigned count, unsigned threads, std::string threads_why = "asked for")
-      : workers(count, threads), choice(threads, workers.threads(), std::move(threads_why)), wakes(count) {}
+  // `threads`: asked for, and where that number is from. `what_if_threads`: reckoned with; 0: none.
+  RunControl(unsigned count, unsigned threads, std::string threads_why, unsigned what_if_threads)
+      : workers(count, threads),
+        choice(threads, workers.threads(), std::move(threads_why)),
+        what_if(what_if_threads),
+        wakes(count) {}
 
   Time window{};
   Time plane_phase{};  // of sub-planes
@@ -58,8 +62,9 @@ struct RunControl {
   Workers workers;
   std::uint64_t worth_sharing = 0;  // events of a window
   ThreadChoice choice;              // how many of the workers' threads run modules
-  std::function<void()> settle;     // called between windows, while no module runs
-  PeerExchange* peers = nullptr;    // where other processes own modules of the same machine
+  ThreadsWhatIf what_if;
+  std::function<void()> settle;   // called between windows, while no module runs
+  PeerExchange* peers = nullptr;  // where other processes own modules of the same machine
 
   struct Wake {
     WindowModule* module;
@@ -169,6 +174,7 @@ class WindowProcess final : public sc_core::sc_module {
   std::vector<Time> next_;
   std::vector<std::exception_ptr> failures_;
   std::vector<std::uint64_t> counted_;
+  std::vector<std::uint64_t> of_window_;  // by module: events of this window, where threads are reckoned with
   std::vector<std::vector<std::size_t>> due_;  // by worker: modules of this window
   sim::PerWorker<std::uint64_t> handled_;      // events of this window
   std::uint64_t last_handled_ = 0;             // events of the window before

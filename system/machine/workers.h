@@ -9,6 +9,10 @@
 
 namespace cm384::supernode {
 
+// Workers that modules are assigned to, for each thread: with more than one, a thread that is done early
+// takes work from another.
+inline constexpr unsigned kWorkersPerThread = 4;
+
 // Cores of the host that this process may use.
 unsigned host_cores();
 

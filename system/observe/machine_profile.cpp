@@ -8,7 +8,7 @@
 namespace cm384::observe {
 namespace {
 
-constexpr std::size_t kMostSamples = 2048;
+constexpr std::size_t kMostSamples = 512;
 
 // Four digits of a share are plenty, and keep the file small.
 double rounded(double share) {

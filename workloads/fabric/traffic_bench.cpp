@@ -178,6 +178,7 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   const hw::Topology& topology = machine.topology;
   supernode::FabricMachine fabric(machine, {.threads = setting.threads,
                                             .threads_why = setting.threads_why,
+                                            .what_if_threads = setting.what_if_threads,
                                             .seed = setting.seed,
                                             .interrupted = setting.interrupted,
                                             .progress = setting.progress});
@@ -234,6 +235,7 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   reading.simulated = fabric.now();
   reading.threads = fabric.thread_choice().threads();
   reading.threads_why = fabric.thread_choice().why();
+  reading.what_if = fabric.what_if();
   return reading;
 }
 

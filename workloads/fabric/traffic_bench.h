@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/machine.h"
+#include "system/machine/threads_what_if.h"
 #include "workloads/fabric/switch_pattern.h"
 
 namespace cm384::studies {
@@ -30,6 +31,7 @@ struct TrafficCase {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   std::string threads_why = "asked for";  // where that number is from
+  unsigned what_if_threads = 0;           // as of a StudyContext
   const volatile std::sig_atomic_t* interrupted = nullptr;
   std::function<void(Time, std::uint64_t)> progress{};
 };
@@ -54,6 +56,7 @@ struct TrafficReading {
   Time simulated;
   unsigned threads = 1;  // that ran the fabric's modules, and why so many
   std::string threads_why;
+  supernode::ThreadsWhatIf what_if{0};
   bool complete = true;  // not interrupted
 
   // Of every message, to its arrival and to its completion; of those that were not in time, until the run

@@ -166,6 +166,7 @@ class TrafficRows {
     setting.seed = context_.seed;
     setting.threads = context_.threads;
     setting.threads_why = context_.threads_why;
+    setting.what_if_threads = context_.what_if_threads;
     setting.interrupted = &context_.interrupted;
     setting.progress = [this, before](Time now, std::uint64_t events) {
       context_.progress.update(before, result_.simulator.simulated + now, result_.simulator.events + events);
@@ -177,6 +178,7 @@ class TrafficRows {
     result_.simulator.packet_hops += reading.packet_hops;
     result_.simulator.simulated += reading.simulated;
     result_.simulator.count_threads(reading.threads, reading.threads_why);
+    result_.simulator.count_what_if(reading.what_if);
   }
 
   void add_rows(const std::string& name, double load, const TrafficBounds& bounds,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/units.h"
+#include "system/machine/threads_what_if.h"
 #include "workloads/frame/row.h"
 
 namespace cm384::studies {
@@ -22,6 +23,9 @@ struct SimulatorCounts {
   // 0: no machine was built.
   unsigned threads = 0;
   std::string threads_why{};
+  // With --threads-what-if: that many, the events that they would share, and those of the busiest of them.
+  unsigned what_if_threads = 0;
+  std::uint64_t what_if_events = 0, what_if_longest = 0;
   std::uint64_t rtl_cycles = 0;   // clocked by Verilated chips
   std::uint64_t rtl_packets = 0;  // through them
   std::uint64_t damaged = 0;      // transmissions, by faults asked for
@@ -32,6 +36,15 @@ struct SimulatorCounts {
     if (of_machine <= threads) return;
     threads = of_machine;
     threads_why = std::move(why);
+  }
+  // How much faster than one thread they would be at most; where there were events.
+  double what_if_speedup() const {
+    return static_cast<double>(what_if_events) / static_cast<double>(what_if_longest);
+  }
+  void count_what_if(const supernode::ThreadsWhatIf& of_machine) {
+    what_if_threads = of_machine.threads();
+    what_if_events += of_machine.events();
+    what_if_longest += of_machine.longest();
   }
 };
 

@@ -46,6 +46,12 @@ Json processes_array() {
   return processes;
 }
 
+Json what_if_object(const SimulatorCounts& counts) {
+  return {{"threads", counts.what_if_threads},
+          {"speedup", counts.what_if_speedup()},
+          {"busiest_share", 1 / counts.what_if_speedup()}};
+}
+
 Json simulator_object(const StudyResult& result, const RunFacts& run) {
   const BuildInfo& build = build_info();
   const SimulatorCounts& counts = result.simulator;
@@ -190,6 +196,8 @@ Json to_document(const StudyResult& result, const hw::Machine& machine, const Ru
   if (!notes.empty()) document["notes"] = notes;
   document["inputs"] = inputs_object(result, machine);
   document["simulator"] = simulator_object(result, run);
+  if (result.simulator.what_if_longest > 0)
+    document["simulator"]["threads_what_if"] = what_if_object(result.simulator);
   if (sim::peers().several()) document["simulator"]["processes"] = processes_array();
   return document;
 }

@@ -174,6 +174,13 @@ Json result_schema(std::span<const Study> studies) {
                "of the host, that ran modules side by side; of several machines, of the one that had "
                "most"}}},
             {"threads_why", {{"type", "string"}, {"description", "what decided how many threads it was"}}},
+            {"threads_what_if",
+             {{"type", "object"},
+              {"description",
+               "with --threads-what-if: how much faster than one thread so many would be at most, and the "
+               "share "
+               "of all events that the busiest thread of each window has"},
+              {"properties", {{"threads", whole}, {"speedup", number}, {"busiest_share", number}}}}},
             {"peak_rss_MB", number}}}}}}},
       {"allOf", rows_of}};
 }

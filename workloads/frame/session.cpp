@@ -30,6 +30,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.interrupted = &context.interrupted;
   made.threads = context.threads;
   made.threads_why = context.threads_why;
+  made.what_if_threads = context.what_if_threads;
   made.output = options.output;
   made.progress = [&context, fraction, from = options.progress_from, to = options.progress_to](
                       Time simulated, std::uint64_t events) {
@@ -150,6 +151,7 @@ void Session::count(SimulatorCounts& into) const {
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
   into.count_threads(machine_.thread_choice().threads(), machine_.thread_choice().why());
+  into.count_what_if(machine_.what_if());
   into.damaged += faults_.strikes();
   into.lost += counts.lost_packets;
   into.resent += counts.resent_requests;

@@ -83,6 +83,7 @@ struct StudyContext {
   observe::Observers* observers = nullptr;  // watch the study's machines; null: nobody asked
   unsigned threads = 1;                     // of the host, that run a machine's modules side by side
   std::string threads_why = "asked for";    // where that number is from
+  unsigned what_if_threads = 0;             // so many are reckoned with; 0: none
   FabricOptions fabric{};
   Given given{};  // options that the command line named
   // Of these options and this machine; null: nothing is shown beside the rows.
@@ -106,9 +107,9 @@ struct StudyContext {
 
  private:
   StudyContext with(const hw::Machine& of, Progress& shown) const {
-    return {of,       seed,       shown,   interrupted, gdb_port,    out_folder, statistics,
-            profile,  observers,  threads, threads_why, fabric,      given,      published,
-            row_done, time_limit, gdb_die, gdb_core,    gdb_at_fault};
+    return {of,        seed,      shown,      interrupted, gdb_port,        out_folder,  statistics,
+            profile,   observers, threads,    threads_why, what_if_threads, fabric,      given,
+            published, row_done,  time_limit, gdb_die,     gdb_core,        gdb_at_fault};
   }
 };
 

@@ -128,6 +128,7 @@ double mean_with_free_fetch(const StudyContext& context, const OperatorRows& row
   StudyContext other{machine, context.seed, context.progress, context.interrupted};
   other.threads = context.threads;
   other.threads_why = context.threads_why;
+  other.what_if_threads = context.what_if_threads;
   other.fabric = context.fabric;
   other.given = context.given;
   return chosen_time(rows, measure(other)).mean;

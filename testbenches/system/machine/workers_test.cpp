@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/engine/worker.h"
+#include "system/machine/threads_what_if.h"
 
 namespace cm384::supernode::workers_test {
 namespace {
@@ -167,6 +168,34 @@ TEST(Workers, CountTheCoresThatThisProcessMayUse) {
 TEST(Workers, GoWithoutHavingWorked) {
   const Workers workers(3, 3);
   EXPECT_EQ(workers.count(), 3u);
+}
+
+// Sixteen modules on two threads have eight workers of two modules each: 0 and 8, 1 and 9, ..
+TEST(ThreadsWhatIf, BoundIsTheBusiestThreadOfEachWindow) {
+  std::vector<std::uint64_t> events(16, 10);
+  ThreadsWhatIf even(2);
+  even.add_window(events);
+  EXPECT_EQ(even.events(), 160u);
+  EXPECT_EQ(even.longest(), 80u);
+  // A large module binds a thread by itself; the other one takes all other workers.
+  events[3] = 1'000;
+  even.add_window(events);
+  EXPECT_EQ(even.events(), 160u + 1'150u);
+  EXPECT_EQ(even.longest(), 80u + 1'030u);
+}
+
+// Workers 0 and 1 have 40 and 10 to do; the thread that is done first takes worker 2, and then worker 3.
+TEST(ThreadsWhatIf, WhoIsDoneEarlyTakesTheNextWorker) {
+  ThreadsWhatIf what_if(2);
+  what_if.add_window(std::vector<std::uint64_t>{40, 10, 10, 10});
+  EXPECT_EQ(what_if.longest(), 40u);
+}
+
+TEST(ThreadsWhatIf, MoreThreadsThanModulesAreIdle) {
+  ThreadsWhatIf what_if(16);
+  what_if.add_window(std::vector<std::uint64_t>{5, 7});
+  EXPECT_EQ(what_if.longest(), 7u);
+  EXPECT_FALSE(ThreadsWhatIf(0).asked());
 }
 
 }  // namespace
