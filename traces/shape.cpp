@@ -140,7 +140,7 @@ void ShapedTrace::take(TrafficRecord& r) {
   for (const TrafficDependency& d : r.dependencies) {
     if (written_ - d.on > kReach)
       throw InputError(
-          fmt::format("{}: record {}: waits for one too far back for a shaped trace; allowed: {}",
+          fmt::format("{}: record {}: waits for a record too far back for a shaped trace; allowed: {}",
                       options_.name, old, kReach));
   }
   forgotten_ += waited && r.dependencies.empty() ? 1 : 0;
@@ -196,7 +196,7 @@ bool MergedTraces::next(TrafficRecord& record) {
     d.on = first->number[d.on % kReach];
     if (written_ - d.on > kReach)
       throw InputError(
-          fmt::format("record {}: waits for one too far back once the traces are merged; allowed: {}",
+          fmt::format("record {}: waits for a record too far back once the traces are merged; allowed: {}",
                       first->read - 1, kReach));
   }
   first->number[slot] = written_++;

@@ -80,7 +80,7 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
   Placing placing;
   ImportResult result;
   result.placement =
-      options.onto.empty() ? "by number" : "as --onto says, in the order in which they are met";
+      options.onto.empty() ? "by number" : "as --onto says, in the order of their first appearance";
   std::map<std::int64_t, int> dies;
   const auto die_of = [&](const FieldReader& fields, std::size_t column) {
     const std::int64_t rank = fields.integer(columns[column], 0, kMostRank);

@@ -114,7 +114,7 @@ class Ns3UbImport {
         result.notes.push_back(fmt::format("not imported: {}", fmt::join(beside.unread, ", ")));
     } else {
       for (std::size_t k = 0; k < met.size(); ++k) die[met[k]] = options_.onto[k];
-      result.placement = "as --onto says, in the order in which nodes are met";
+      result.placement = "as --onto says, in the order of the nodes' first appearance";
       result.mapping.assign(die.begin(), die.end());
     }
     const auto placed = [&](Unit index) {
@@ -184,7 +184,7 @@ class Ns3UbImport {
 
   Unit unit_of(std::int64_t node) {
     if (!options_.nodes.empty() && !std::ranges::binary_search(options_.nodes, node))
-      lines_.fail(fmt::format("node {}: is no DEVICE of {}", node, options_.machine));
+      lines_.fail(fmt::format("node {}: is not a DEVICE of {}", node, options_.machine));
     const auto [found, fresh] = nodes_.emplace(node, static_cast<int>(nodes_.size()));
     const auto count = static_cast<int>(nodes_.size());
     const int room = options_.onto.empty() ? options_.dies : static_cast<int>(options_.onto.size());

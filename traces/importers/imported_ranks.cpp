@@ -89,7 +89,7 @@ void ImportedRanks::add(RecordGraph& graph, const Collective& c) {
   std::vector<CollectiveRound> rounds;
   if (!c.parts.empty()) {
     if (algorithm != CollectiveAlgorithm::direct)
-      throw InputError(fmt::format("{}: its parts are of unlike size; allowed by {}: equal ones", c.where,
+      throw InputError(fmt::format("{}: its parts are of unequal size; allowed by {}: equal ones", c.where,
                                    name_of(algorithm)));
     rounds = {uneven_round(c.parts)};
   } else if (algorithm == CollectiveAlgorithm::direct) {
