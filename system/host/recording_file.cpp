@@ -138,16 +138,16 @@ Recordings load_recordings(const std::string& path, const std::string& key, bool
     const std::string stated = bytes.substr(end);
     bytes.resize(end);
     if (stated != hash_of(bytes))
-      throw InputError(fmt::format(
-          "{}: no recording, or damaged: its checksum does not fit; allowed: as it was written, or no file "
-          "there, so that it is recorded anew",
-          path));
+      throw InputError(
+          fmt::format("{}: not a recording, or damaged: its checksum does not match; allowed: the file as it "
+                      "was written, or no file, so that it is recorded again",
+                      path));
   }
   std::istringstream file(std::move(bytes));
   try {
     return recordings_in(file, key);
   } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("{}: no recording", path));
+    throw InputError(fmt::format("{}: not a recording", path));
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", path, error.what()));
   }

@@ -195,7 +195,7 @@ bool MemoryCheck::read(const Writer& reader, std::uint64_t begin, std::int64_t t
   find(
       reader, unordered->pc | 1,
       fmt::format("die {} core {}: {} reads {} B at {:#x}, which core {} has written in the same launch: {}; "
-                  "nothing between tells it that they are there",
+                  "nothing in between tells it that they are there",
                   reader.die, reader.core, reader.place, bytes, first, unordered->core, unordered->place));
   return false;
 }
