@@ -96,7 +96,7 @@ class Reader {
       std::string text = file_.text_of(element, "values");
       // Of axes that advance together each point has another one's value with it.
       if (axis.zip.empty() && std::ranges::find(axis.values, text) != axis.values.end())
-        file_.refuse(element, axis.key, fmt::format("{} stands twice", text));
+        file_.refuse(element, axis.key, fmt::format("{} is listed twice", text));
       axis.values.push_back(std::move(text));
     }
   }
@@ -139,7 +139,7 @@ class Reader {
         std::vector<std::string> values;
         for (const Axis* axis : axes) values.push_back(axis->values[n]);
         if (!seen.insert(values).second)
-          place_.refuse("axis", fmt::format("{}: {} stands twice", zip, fmt::join(values, ", ")));
+          place_.refuse("axis", fmt::format("{}: {} is listed twice", zip, fmt::join(values, ", ")));
       }
     }
   }
@@ -212,7 +212,8 @@ class Reader {
   void take_find(const FindTable& table) {
     const hw::TomlPlace& place = table.place;
     const Axis* axis = plan_.axis(table.axis);
-    if (axis == nullptr) place.refuse("axis", fmt::format("'{}' is no [[axis]] of this file", table.axis));
+    if (axis == nullptr)
+      place.refuse("axis", fmt::format("'{}' is not an [[axis]] of this file", table.axis));
     if (!axis->range && axis->values.size() < 2) place.refuse("axis", "has one value");
     if (!axis->zip.empty()) place.refuse("axis", "advances with others; allowed: one on its own");
     if (plan_.design != Design::grid) place_.refuse("find", "allowed with design = \"grid\"");

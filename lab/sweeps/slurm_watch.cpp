@@ -33,7 +33,7 @@ bool from_outside(const TaskState* state) {
 
 // "ended as NODE_FAIL (NodeDown) on n1"
 std::string how(const TaskState* state) {
-  if (state == nullptr) return "is not known to Slurm any more";
+  if (state == nullptr) return "is no longer known to Slurm";
   std::string text = "ended as " + state->state;
   if (!state->reason.empty()) text += fmt::format(" ({})", state->reason);
   if (!state->nodes.empty()) text += " on " + state->nodes;
