@@ -131,7 +131,7 @@ struct Known {
     for (const MissingTable& each : table.missing) {
       for (const std::string& id : each.ids) {
         if (!missing.emplace(id, each.reason).second || measured.contains(id))
-          each.place.refuse("ids", fmt::format("{} stands twice", id));
+          each.place.refuse("ids", fmt::format("{} is listed twice", id));
       }
     }
   }
@@ -155,7 +155,7 @@ struct Known {
       conditions.row = fields_of_row(figure.place, figure.row, "row");
       conditions.chosen = fields_of_row(figure.place, figure.chosen, "chosen");
       if (!measured.emplace(figure.id, std::move(conditions)).second)
-        figure.place.refuse("id", "stands twice");
+        figure.place.refuse("id", "is listed twice");
     }
   }
 };

@@ -43,8 +43,8 @@ constexpr std::array kNamed{
     Named{"sort", 2, "rows x columns, such as 16x151936"},
     Named{"sample", 3, "rows x words x largest that are kept, such as 96x129280x50"},
     Named{"gate", 2,
-          "tokens x experts, such as 1x256; of these chosen, in groups of so many, of groups, such as "
-          "1x256x8x32x4",
+          "tokens x experts, such as 1x256, or these x experts chosen x experts of a group x groups chosen, "
+          "such as 1x256x8x32x4",
           3},
     Named{"softmax-gate", 2, "as of gate, such as 1x128x4x128x1", 3},
     Named{"rope", 2, "tokens x heads, such as 5x16"},

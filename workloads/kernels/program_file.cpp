@@ -56,11 +56,12 @@ class Reader {
       std::iota(program_.dies.begin(), program_.dies.end(), 0);
       return;
     }
-    if (table.place.has("ranks")) table.place.refuse("dies", "beside ranks; allowed: one of them");
+    if (table.place.has("ranks"))
+      table.place.refuse("dies", "given together with ranks; allowed: one of the two");
     if (table.dies.empty()) table.place.refuse("dies", "allowed: a list of dies");
     for (const int die : table.dies) {
       if (std::ranges::find(program_.dies, die) != program_.dies.end())
-        table.place.refuse("dies", fmt::format("die {} stands there twice", die));
+        table.place.refuse("dies", fmt::format("die {} is listed twice", die));
       program_.dies.push_back(die);
     }
   }
@@ -84,7 +85,7 @@ class Reader {
     std::vector<std::string> names;
     for (const auto& buffer : program_.buffers) names.push_back(buffer.name);
     for (const auto& each : program_.structs) names.push_back(each.name);
-    return fmt::format("\"{}\" is no buffer{}", name, hw::suggestion(name, names));
+    return fmt::format("\"{}\" is not a buffer{}", name, hw::suggestion(name, names));
   }
   std::size_t buffer(const TomlPlace& place, std::string_view key, const std::string& name) const {
     const auto number = buffer_named(name);
@@ -254,7 +255,7 @@ class Reader {
     program_.structs.push_back(std::move(made));
   }
 
-  // Lists of ranks, none of which stands there twice.
+  // Lists of ranks, none of which is listed twice.
   std::vector<std::vector<int>> groups(const toml::node& node) const {
     std::vector<std::vector<int>> made;
     std::vector<bool> seen(program_.dies.size());
@@ -269,7 +270,7 @@ class Reader {
       for (const toml::node& rank : *ranks) {
         group.push_back(static_cast<int>(whole(rank, "members", 0, program_.ranks() - 1)));
         const auto at = static_cast<std::size_t>(group.back());
-        if (seen[at]) file_.refuse(node, "members", fmt::format("rank {} stands there twice", group.back()));
+        if (seen[at]) file_.refuse(node, "members", fmt::format("rank {} is listed twice", group.back()));
         seen[at] = true;
       }
     }

@@ -103,7 +103,7 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
   for (const char* name : {"experts-per-token", "experts"}) {
     if (given.contains(name))
       throw InputError(
-          fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of both", name));
+          fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of the two", name));
   }
   traces::Routing routing = traces::read_routing(source.path);
   check_trace_of_model(o.model, routing.experts, routing.top_k);
@@ -260,7 +260,7 @@ constexpr std::array kBalanceFields{
 
 const Study kBalanceStudy{
     .name = "balance",
-    .summary = "how evenly experts load their ranks, and what renewing their placement wins",
+    .summary = "how evenly experts load their ranks, and what renewing their placement gains",
     .fields = kBalanceFields,
     .options = options_of<BalanceOptions, run>,
     .coreless = true,

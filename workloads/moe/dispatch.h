@@ -71,7 +71,7 @@ struct DispatchCase {
     visit("batch", self.batch, Range{1, kMostTokensOfRank}, "tokens per rank");
     visit("batches", self.batches, Form{"uniform:LOW..HIGH|N,N,..|file:FILE", check_batches},
           "unlike ranks instead of --batch: tokens of each, drawn evenly, or numbers in the order of ranks, "
-          "which begin anew at their end");
+          "which start over at their end");
     visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
     visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");

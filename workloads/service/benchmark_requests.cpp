@@ -30,7 +30,8 @@ BenchmarkJson read_result(const std::string& path) {
   const auto stream = open_unpacked(path);
   BenchmarkJson document = BenchmarkJson::parse(*stream, keep, false);
   if (!document.is_object())
-    throw InputError(fmt::format("{}: no JSON object; allowed: the result of one run of a benchmark", path));
+    throw InputError(
+        fmt::format("{}: not a JSON object; allowed: the result of one run of a benchmark", path));
   return document;
 }
 

@@ -34,7 +34,7 @@ class JsonRequestsReader {
   void line(const std::string& text) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
     const SortedJson json = SortedJson::parse(text, nullptr, false);
-    if (json.is_discarded()) lines_.fail("line: is no JSON; allowed: one object per line");
+    if (json.is_discarded()) lines_.fail("line: is not JSON; allowed: one object per line");
     if (!json.is_object()) lines_.fail(fmt::format("line: is {}; allowed: one object per line", brief(json)));
     if (json.contains("format")) {
       header(json);
@@ -122,7 +122,7 @@ class JsonRequestsReader {
   void check_fields(const SortedJson& json, std::initializer_list<std::string_view> known) const {
     for (const auto& [field, value] : json.items()) {
       if (std::ranges::find(known, field) == known.end())
-        lines_.fail(fmt::format("{}: is no field of {}; allowed: {}", field.substr(0, 40),
+        lines_.fail(fmt::format("{}: is not a field of {}; allowed: {}", field.substr(0, 40),
                                 builder_.trace().format, fmt::join(known, ", ")));
     }
   }

@@ -77,7 +77,7 @@ class LibraryReader {
     const Json format = json_.is_object() ? json_.value("format", Json()) : Json();
     if ((format != kFormat && format != kUnchecked) || !json_.contains("machine") ||
         !json_["machine"].is_string())
-      throw InputError(fmt::format("{}: is no library of measured times ({})", name, kFormat));
+      throw InputError(fmt::format("{}: is not a library of measured times ({})", name, kFormat));
     if (!has_good_checksum(json_, name) && format == kFormat)
       throw InputError(fmt::format("{}: has no checksum; allowed without one: {}", name, kUnchecked));
   }
@@ -87,7 +87,7 @@ class LibraryReader {
     std::map<std::string, std::string> changes;
     const Json found = json_.value("changes", Json::object());
     for (const auto& [key, value] : found.items()) {
-      if (!value.is_string()) throw InputError(fmt::format("{}: changes: {}: is no string", name_, key));
+      if (!value.is_string()) throw InputError(fmt::format("{}: changes: {}: is not a string", name_, key));
       changes[key] = value.get<std::string>();
     }
     return changes;
@@ -97,7 +97,7 @@ class LibraryReader {
   void points(const char* kind, Library& library) const {
     const auto list = json_.find(kind);
     if (list == json_.end()) return;
-    if (!list->is_array()) throw InputError(fmt::format("{}: {}: is no list", name_, kind));
+    if (!list->is_array()) throw InputError(fmt::format("{}: {}: is not a list", name_, kind));
     for (std::size_t k = 0; k < list->size(); ++k) {
       Point point;
       each_field(point, [&](const char* field, auto& value, Needed needed) {

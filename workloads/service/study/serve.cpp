@@ -53,7 +53,7 @@ void note_of_parameters(const service::Deployment& deployment, const service::Li
     return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
   };
   if (!service::PrefillTimes(deployment, library).measured())
-    result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
+    result.notes.push_back("prefill is not simulated here but a parameter (" + source("prefill.batch_time") +
                            ")");
   result.notes.push_back(fmt::format(
       "cost: all NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
@@ -64,7 +64,7 @@ void note_of_parameters(const service::Deployment& deployment, const service::Li
 // Of points that another commit's model gave; one that changes no golden result keeps the model.
 void note_of_library(const service::Library& library, StudyResult& result) {
   if (!library.checked())
-    result.notes.emplace_back("the library has no checksum: whether it is as it was measured is not known");
+    result.notes.emplace_back("the library has no checksum: it cannot be checked for changes");
   std::size_t points = 0, others = 0, scaled = 0;
   double error = 0;
   const auto count = [&](const auto& list) {
@@ -279,15 +279,15 @@ class Table {
     if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
       result_.notes.emplace_back(
           options_.classes > 1
-              ? "all requests are of one class: prefill.order = priority orders nothing; --classes deals out "
+              ? "all requests are of one class: prefill.order = priority has no effect; --classes deals out "
                 "sessions, and all requests are of one"
-              : "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
+              : "all requests are of one class: prefill.order = priority has no effect; --classes, or a "
                 "`priority` in the file, makes several");
     if (k == 0 && served.cut_batches > 0)
-      result_.notes.push_back(fmt::format(
-          "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
-          "no larger ones",
-          served.cut_batches, served.batches));
+      result_.notes.push_back(
+          fmt::format("{} of {} batches of prompts are smaller than the deployment allows: the library has "
+                      "no measurement of larger ones",
+                      served.cut_batches, served.batches));
     if (k == 0) drawn_ = {served.steps_drawn, served.batches_drawn};
     result_.simulator.simulated += served.end;
     if (written) {
