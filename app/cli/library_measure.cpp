@@ -93,7 +93,8 @@ std::vector<Point> points_of(const sweeps::Grid& grid, const std::string& name, 
             fmt::format("{}: {}: {}: {}", name, plan.name, command_of(point.request), error.what()));
       }
       if (!keys.insert(point.key).second)
-        throw InputError(fmt::format("{}: {}: {}: stands twice", name, plan.name, command_of(point.request)));
+        throw InputError(
+            fmt::format("{}: {}: {}: is listed twice", name, plan.name, command_of(point.request)));
       points.push_back(std::move(point));
     }
   }
@@ -185,6 +186,6 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
 }  // namespace
 
 constinit const Command kLibraryMeasureCommand = make_command<LibraryMeasureOptions, measure>(
-    "library measure", "[GRID]", "runs a grid of studies and makes a library of it", "grid");
+    "library measure", "[GRID]", "run a grid of studies and make a library of it", "grid");
 
 }  // namespace cm384::cli

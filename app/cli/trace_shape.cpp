@@ -50,8 +50,9 @@ struct ShapeOptions {
     visit("scale-bytes", self.scale_bytes, Range{1e-6, 1e6}, "factor of each transfer's bytes");
     visit("rate", self.rate, Range{1e-6, 1e6},
           "factor of how often records begin that begin at their recorded time");
-    visit("repeat", self.repeat, Range{1, 1'000'000}, "so often, each time when the one before has ended");
-    visit("offset", self.offset, Form{"TIME[,TIME...]"}, "of each job: all of it begins so much later");
+    visit("repeat", self.repeat, Range{1, 1'000'000},
+          "of the trace, each beginning when the one before has ended");
+    visit("offset", self.offset, Form{"TIME[,TIME...]"}, "of each job: delay of all its records");
     visit("level", self.level, Range{0, 15},
           "of each job: service level of its transfers, which a machine with ub.qos.classes tells apart; "
           "default: as recorded");
