@@ -14,7 +14,7 @@ enum cm384_p2p_mode {
   CM384_P2P_READ = 0,   /* MTE2: target memory -> UBuffer */
   CM384_P2P_WRITE = 1,  /* MTE3: UBuffer -> target memory; every 32-bit word written is `pattern` + block */
   CM384_P2P_ATOMIC = 2, /* MTE3 atomic add of int32: adds `pattern` to every word */
-  CM384_P2P_PING = 3,   /* writes chunk_bytes, then a flag, then waits for the echo; one sample a round */
+  CM384_P2P_PING = 3,   /* writes chunk_bytes, then a flag, then waits for the echo; one sample per round */
   CM384_P2P_ECHO = 4    /* the other side of PING */
 };
 
