@@ -44,7 +44,7 @@ struct cm384_p2p {
 struct cm384_p2p_result {
   uint64_t start_cycle; /* before the first issue */
   uint64_t end_cycle;   /* after the last completion */
-  uint64_t start_sys;   /* the same in ticks of the 50 MHz counter */
+  uint64_t start_sys;   /* the same in ticks of the system counter */
   uint64_t end_sys;
   uint64_t samples; /* instructions (or round trips) timed alone, without warm-up; 0 when buffers > 1 */
   uint64_t sum_cycles;
