@@ -207,7 +207,7 @@ void SlurmRunner::report_waiting_tasks(const TaskStates& states) {
     const auto state = states.find(name);
     if (state == states.end() || !state->second.pending()) continue;
     const std::string& reason = state->second.reason;
-    if (std::ranges::find(kUsual, reason) != kUsual.end() || !told_.insert(reason).second) continue;
+    if (std::ranges::find(kUsual, reason) != kUsual.end() || !reported_.insert(reason).second) continue;
     say(fmt::format("Slurm task {}_{} waits: {}", state->second.job, name.second, reason));
   }
 }
