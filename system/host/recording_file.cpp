@@ -38,7 +38,7 @@ void append(std::string& bytes, const std::vector<T>& values) {
 }
 
 template <class T>
-std::vector<T> take(std::istream& from, std::size_t count) {
+std::vector<T> read_array(std::istream& from, std::size_t count) {
   constexpr std::size_t kMost = std::size_t{1} << 26;
   if (count > kMost) throw InputError(fmt::format("an array of {} entries; allowed: up to {}", count, kMost));
   std::vector<T> values;
@@ -92,8 +92,8 @@ Recordings recordings_in(std::istream& file, const std::string& key) {
   for (const nlohmann::json& launch : header.at("launches")) {
     const auto blocks = launch.at("blocks").get<std::size_t>();
     if (blocks == 0 || blocks > 1024) throw InputError("blocks: allowed: 1 to 1024");
-    auto steps = take<Step>(file, launch.at("steps").get<std::size_t>());
-    const auto packed = take<PackedWait>(file, launch.at("waits").get<std::size_t>());
+    auto steps = read_array<Step>(file, launch.at("steps").get<std::size_t>());
+    const auto packed = read_array<PackedWait>(file, launch.at("waits").get<std::size_t>());
     check(steps, packed, blocks);
     std::vector<Recording::Wait> waits;
     waits.reserve(packed.size());
