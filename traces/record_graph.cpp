@@ -89,7 +89,7 @@ void RecordGraph::forget_order() {
   for (const std::uint64_t n : order) {
     place[n] = nodes.size();
     TrafficRecord& r = nodes.emplace_back(std::move(nodes_[n])).record;
-    if (r.moves()) r.offset = placing.take(r.target.number, r.bytes);
+    if (r.moves()) r.offset = placing.allocate(r.target.number, r.bytes);
   }
   nodes_ = std::move(nodes);
   std::vector<Edge> edges;
@@ -169,7 +169,7 @@ void note_locality(const Written& written, ImportResult& result) {
             "places nodes elsewhere");
 }
 
-std::uint64_t Placing::take(std::uint16_t unit, std::uint64_t bytes) {
+std::uint64_t Placing::allocate(std::uint16_t unit, std::uint64_t bytes) {
   constexpr std::uint64_t kArea = std::uint64_t{16} << 30, kGrain = 512;
   if (next_.size() <= unit) next_.resize(unit + std::size_t{1});
   std::uint64_t& next = next_[unit];

@@ -103,7 +103,7 @@ std::vector<LibraryPoint> drawn(std::vector<LibraryPoint> points, int count, std
 }
 
 // Prints the plan before it is carried out.
-void tell_cost(const std::vector<LibraryPoint>& points) {
+void print_cost(const std::vector<LibraryPoint>& points) {
   double seconds = 0;
   std::size_t unknown = 0;
   for (const LibraryPoint& point : points) {
@@ -128,7 +128,7 @@ studies::Rows compare(const LibraryPoint& point, const runs::Runs::Request& requ
     service::Library now("");
     add_point(now, request, point.values.front().first, run.document());
     measured = service::points_of(now);
-    if (!measured.front().stands_at_the_place_of(point))
+    if (!measured.front().is_at_place_of(point))
       throw InputError(fmt::format("{}: the command gives a point at {}, but the library has it at {}",
                                    point.command, measured.front().place(), point.place()));
   }
@@ -167,7 +167,7 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
     many.subject.choose(requests.back().study);
     for (const auto& [key, value] : requests.back().settings) many.subject.scale(key);
   }
-  tell_cost(points);
+  print_cost(points);
   const std::vector<runs::Run> ended = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) return kInterrupted;

@@ -116,8 +116,8 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
 }
 
 // Prints the plan before it is carried out.
-void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
-               StudySubject& subject) {
+void print_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
+                StudySubject& subject) {
   std::map<std::string, double> times;
   for (const hw::EmbeddedText& known : hw::embedded_library())
     add_times(times, service::Library::load(std::string(known.name)), subject);
@@ -159,7 +159,7 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());
-  tell_cost(points, options, many.store, subject);
+  print_cost(points, options, many.store, subject);
   std::vector<runs::Runs::Request> requests;
   for (const Point& point : points) requests.push_back(point.request);
   const std::vector<runs::Run> runs = many.points.run(requests);

@@ -295,8 +295,8 @@ void print_errors(const Library& scaled, const std::string& against, const RowOp
   double worst = 0, sum = 0;
   for (std::size_t n = 0; n < points.size(); ++n) {
     const LibraryPoint& point = points[n];
-    const auto other = std::ranges::find_if(
-        others, [&](const LibraryPoint& one) { return one.stands_at_the_place_of(point); });
+    const auto other =
+        std::ranges::find_if(others, [&](const LibraryPoint& one) { return one.is_at_place_of(point); });
     if (point.from.empty() || other == others.end()) continue;
     const auto& [name, value] = point.values.front();
     const double error = value / time_of(*other) - 1;

@@ -259,7 +259,7 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
       if (interrupted() != 0) return kInterrupted;
       last = std::max(last, r.start);
       const bool keep = r.start >= options.from && r.start < to;
-      if (!selection.take(r, keep)) continue;
+      if (!selection.select(r, keep)) continue;
       sink->add(r);
       ++kept;
     }

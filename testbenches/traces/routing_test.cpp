@@ -116,9 +116,9 @@ TEST(RoutingReader, ReadsTheSample) {
 
 TEST(TakeRows, WrapsRound) {
   const Routing r{1, 4, {0, 1, 2}};
-  EXPECT_THAT(take_rows(r, 0, 2), ElementsAre(0, 1));
-  EXPECT_THAT(take_rows(r, 1, 2), ElementsAre(2, 0));
-  EXPECT_THAT(take_rows(r, 2, 4), ElementsAre(2, 0, 1, 2));
+  EXPECT_THAT(rows_of_block(r, 0, 2), ElementsAre(0, 1));
+  EXPECT_THAT(rows_of_block(r, 1, 2), ElementsAre(2, 0));
+  EXPECT_THAT(rows_of_block(r, 2, 4), ElementsAre(2, 0, 1, 2));
 }
 
 void expect_distinct_rows(const Routing& r) {

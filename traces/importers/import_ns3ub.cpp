@@ -142,7 +142,7 @@ class Ns3UbImport {
     r.operation = operation_of(fields);
     r.lane = level_of(fields.integer(kNs3ubPriority, 0, 15));
     r.core = TrafficRecord::kAnyCore;
-    r.offset = placing_.take(r.target.number, r.bytes);
+    r.offset = placing_.allocate(r.target.number, r.bytes);
     const Time delay = delay_of(fields);
     const std::string where = fmt::format("{}:{}", path_, lines_.number());
     const bool waits = !fields.text(kNs3ubPhases).empty();

@@ -263,7 +263,7 @@ class TimelineImport {
         return std::nullopt;
       }
       if (part.input > kMostImportedBytes) return std::nullopt;
-      if (told.uneven && !take_splits(told, part)) ++uneven_;
+      if (told.uneven && !add_splits(told, part)) ++uneven_;
     }
     if (event.collective && !all_have_files(*event.collective)) {
       ++without_files_;
@@ -273,7 +273,7 @@ class TimelineImport {
   }
 
   // Splits may count elements or rows of a tensor: what they are of the whole is what counts.
-  bool take_splits(const TimelineCollective& told, CollectivePart& part) const {
+  bool add_splits(const TimelineCollective& told, CollectivePart& part) const {
     const auto members = told.group_size > 0 ? static_cast<std::size_t>(told.group_size) : ranks_.count();
     const auto sum = std::accumulate(told.splits.begin(), told.splits.end(), 0.0L);
     if (!told.input || told.splits.size() != members || (sum == 0) != (part.input == 0)) return false;

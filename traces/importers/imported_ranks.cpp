@@ -56,7 +56,7 @@ TrafficRecord ImportedRanks::transfer(int from, int to, std::int64_t bytes, int 
   r.core = TrafficRecord::kAnyCore;
   r.bytes = static_cast<std::uint64_t>(bytes);
   r.lane = static_cast<std::uint8_t>(lane);
-  r.offset = placing_.take(r.target.number, r.bytes);
+  r.offset = placing_.allocate(r.target.number, r.bytes);
   return r;
 }
 

@@ -49,7 +49,7 @@ class Reader {
     }
   }
 
-  Routing take() {
+  Routing finish() {
     if (routing_.ids.empty()) throw InputError(fmt::format("{}: no route line", name_));
     if (routing_.experts == 0) {
       routing_.experts = *std::max_element(routing_.ids.begin(), routing_.ids.end()) + 1;
@@ -139,7 +139,7 @@ Routing read_routing(std::istream& in, const std::string& name, const RoutingRea
     text.clear();
   }
   if (in.bad()) throw InputError(fmt::format("{}: reading failed", name));
-  return reader.take();
+  return reader.finish();
 }
 
 Routing read_routing(const std::string& path, const RoutingReadOptions& options) {

@@ -127,7 +127,7 @@ struct Known {
     const hw::TomlFile file(embedded("conditions"), "hw/published/conditions.toml");
     ConditionsTable table;
     file.read(table);
-    for (const MeasuredTable& each : table.measured) take_measured(table.machine, each);
+    for (const MeasuredTable& each : table.measured) add_measured(table.machine, each);
     for (const MissingTable& each : table.missing) {
       for (const std::string& id : each.ids) {
         if (!missing.emplace(id, each.reason).second || measured.contains(id))
@@ -136,7 +136,7 @@ struct Known {
     }
   }
 
-  void take_measured(const std::string& machine, const MeasuredTable& table) {
+  void add_measured(const std::string& machine, const MeasuredTable& table) {
     Conditions shared{.machine = table.machine.empty() ? machine : table.machine,
                       .study = table.study,
                       .takes = table.takes,

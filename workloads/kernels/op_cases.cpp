@@ -241,7 +241,7 @@ operators::CollectiveAlgorithm algorithm_of(const OpRequest& request, const refe
     if (!operators::can_be_paired(made, machine))
       throw InputError(fmt::format(
           "run op {} {}: --algorithm by-package takes all-gather and reduce-scatter of an even number "
-          "of ranks from 4 on, on a machine with two dies a package",
+          "of ranks from 4 on, on a machine with two dies per package",
           request.name, request.shape));
     return paired;
   }

@@ -222,8 +222,8 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   if (options.ranks > dies)
     throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
   if (requests < 1 || options.batch % options.dies_of_npu != 0)
-    throw InputError(
-        fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
+    throw InputError(fmt::format("--batch {}: allowed: multiples of {}, the dies of an NPU", options.batch,
+                                 options.dies_of_npu));
   if (options.drift > 0 && options.renew == 0)
     throw InputError("--drift: has an effect only with --renew of at least 1");
   if (options.drift > 0 && !options.routing.starts_with("zipf:"))

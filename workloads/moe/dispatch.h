@@ -108,9 +108,10 @@ struct DispatchCase {
           "--payload full");
   }
   void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
-  // Ranks that hold experts, behind `others()`, which have the tokens; all have both where there are none.
+  // Ranks that hold experts, behind `token_ranks()`, which have the tokens; all have both where there are
+  // none.
   int holders() const { return expert_ranks == 0 ? ranks : expert_ranks; }
-  int others() const { return ranks - holders(); }
+  int token_ranks() const { return ranks - holders(); }
   // What follows from a model. A routing trace has experts of its own, which have to be as many.
   static OptionValues of_model(const models::Model& model);
 };

@@ -96,7 +96,7 @@ RequestTrace read_benchmark_result(const std::string& path) {
                   tokens("output_lens", outputs[n], 0), "start_times");
     }
   }
-  RequestTrace trace = builder.take();
+  RequestTrace trace = builder.finish();
   trace.timed = !starts.empty();
   return trace;
 }

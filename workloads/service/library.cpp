@@ -22,7 +22,7 @@ constexpr std::string_view kFormat = "cm384-library-2", kUnchecked = "cm384-libr
 enum class Needed : bool { no, yes };
 
 template <class Point, class Visit>
-void each_field(Point& point, Visit&& visit) {
+void for_each_field(Point& point, Visit&& visit) {
   constexpr auto kYes = Needed::yes, kNo = Needed::no;
   if constexpr (requires { point.step_ms; }) {
     visit("ranks", point.ranks, kYes);
@@ -100,8 +100,8 @@ class LibraryReader {
     if (!list->is_array()) throw InputError(fmt::format("{}: {}: is not a list", name_, kind));
     for (std::size_t k = 0; k < list->size(); ++k) {
       Point point;
-      each_field(point, [&](const char* field, auto& value, Needed needed) {
-        take((*list)[k], {kind, k, field}, value, needed);
+      for_each_field(point, [&](const char* field, auto& value, Needed needed) {
+        read_field((*list)[k], {kind, k, field}, value, needed);
       });
       library.add(std::move(point));
     }
@@ -117,7 +117,7 @@ class LibraryReader {
     throw InputError(fmt::format("{}: {}[{}]: {}: {}", name_, place.kind, place.k, place.field, what));
   }
   template <class T>
-  void take(const Json& point, const Place& place, T& value, Needed needed) const {
+  void read_field(const Json& point, const Place& place, T& value, Needed needed) const {
     const auto found = point.is_object() ? point.find(place.field) : point.end();
     if (point.is_object() && found != point.end()) return read(*found, place, value);
     if (needed == Needed::yes) refuse(place, "is missing");
@@ -165,7 +165,7 @@ std::string list_text(const char* kind, const std::vector<Point>& points) {
   std::vector<std::string> lines;
   for (const Point& point : points) {
     Json one = Json::object();
-    each_field(point, [&](const char* field, const auto& value, Needed needed) {
+    for_each_field(point, [&](const char* field, const auto& value, Needed needed) {
       if (needed == Needed::no && value == std::remove_cvref_t<decltype(value)>{}) return;
       one[field] = to_json(value);
     });

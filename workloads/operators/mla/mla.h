@@ -40,7 +40,7 @@ class LatentAttention : public KernelOperator {
   // Before place(), in payload mode full: the pages of its cache, by page_table(), and what scores are
   // multiplied by, in place of drawn ones.
   void read(std::vector<std::uint16_t> pages, float scale);
-  void stands_still() { still_ = true; }
+  void skip_prolog() { still_ = true; }
   void enqueue(host::Stream stream) override;
 
   virtual const cm384_mla& arguments() const = 0;

@@ -35,7 +35,7 @@ void count_slots(ExpertPlacement& placement) {
   }
 }
 
-ExpertPlacement place_behind(int others, ExpertPlacement placement) {
+ExpertPlacement place_after(int others, ExpertPlacement placement) {
   placement.ranks += others;
   placement.own_experts.insert(placement.own_experts.begin(), index(others), 0);
   for (cm384_expert_slot& slot : placement.slots) slot.rank += static_cast<std::uint32_t>(others);
