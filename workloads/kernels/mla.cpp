@@ -27,7 +27,7 @@ Stages make_stages(const MlaSetting& setting, std::uint64_t seed) {
     attention = &place(std::make_unique<operators::SparseAttention>(setting, setting.index(), seed));
   }
   if (setting.prolog) attention->follows_prolog();
-  if (!setting.attention) attention->skip_prolog();
+  if (!setting.attention) attention->skip_run();
   operators::MlaProlog* prolog = nullptr;
   if (setting.prolog) {
     prolog = &place(std::make_unique<operators::MlaProlog>(setting, seed, *attention));

@@ -75,7 +75,7 @@ void Indexer::lay_out(const Site& site) {
   }
   inputs_ = make_index_inputs(case_);
   runtime().put(a.keys, std::span<const std::byte>(inputs_->pages));
-  if (still_) {
+  if (skipped_) {
     // Few values: many scores are equal.
     std::vector<float> drawn(scores);
     for (std::size_t n = 0; n < drawn.size(); ++n)
