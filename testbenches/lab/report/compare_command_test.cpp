@@ -57,8 +57,8 @@ TEST_F(CompareCommand, ExitsWith1PastTolerance) {
   const Outcome same = start("compare " + a + " " + a);
   EXPECT_EQ(same.code, 0);
   EXPECT_THAT(same.output, EndsWith("p2p: 1 rows, 1 fields compared: nothing moved\n"));
-  EXPECT_THAT(same.output,
-              HasSubstr("before: " + a + ": names no build\nafter:  " + a + ": names no build\n"));
+  EXPECT_THAT(same.output, HasSubstr("before: " + a + ": does not say which build wrote it\nafter:  " + a +
+                                     ": does not say which build wrote it\n"));
   const std::string junit = " --junit " + path("out/junit.xml");
   const Outcome moved = start("compare " + a + " " + b + junit);
   EXPECT_EQ(moved.code, 1);

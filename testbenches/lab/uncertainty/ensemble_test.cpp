@@ -80,7 +80,7 @@ TEST_F(EnsembleFile, SaysWhatHasChanged) {
   // Those of before a checksum are read; a changed digit of others is not.
   std::string text = to_text(two());
   text.replace(text.find("1.195"), 5, "1.295");
-  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not fit"));
+  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not match"));
   text.replace(text.find("checksum"), 8, "chacksum");
   EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("has no checksum"));
   text.replace(text.find("\"schema\": 3"), 11, "\"schema\": 1");
