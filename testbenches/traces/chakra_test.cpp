@@ -188,7 +188,7 @@ TEST(Chakra, AFileOfGroupsSaysWhoIsOfOne) {
   options.groups = path_of("bad.json", R"({"7": [0, 0]})");
   EXPECT_THAT(refused({part, part}, options), HasSubstr("group 7: 0; allowed: numbers of ranks, each once"));
   options.groups = path_of("bad.json", "[1]");
-  EXPECT_THAT(refused({part, part}, options), HasSubstr("no JSON object"));
+  EXPECT_THAT(refused({part, part}, options), HasSubstr("not a JSON object"));
 }
 
 // A pipeline: a stage without collectives, and stages with unlike counts of them.
