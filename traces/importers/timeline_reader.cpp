@@ -174,7 +174,8 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
   EventWalk(const std::string& path, Take take) : path_(path), take_(std::move(take)) {
     const auto stream = open_unpacked(path);
     ForeignJson::sax_parse(*stream, this);
-    if (!found_list_) throw InputError(fmt::format("{}: not a list of events; allowed: a Chrome trace", path));
+    if (!found_list_)
+      throw InputError(fmt::format("{}: not a list of events; allowed: a Chrome trace", path));
   }
   std::optional<std::int64_t> rank() const { return rank_; }  // of distributedInfo
   TimelineUs base_us() const { return base_us_; }             // that times of events count from
