@@ -167,9 +167,9 @@ void take_topology_files(Machine& machine) {
   Topology& topology = machine.topology;
   if (topology.kind != "file") return;
   if (!is_topology_folder(topology.file))
-    throw InputError(
-        fmt::format("topology.file: '{}' is no folder with a node.csv; allowed: one that has nodes and links",
-                    topology.file));
+    throw InputError(fmt::format(
+        "topology.file: '{}' is not a folder with a node.csv; allowed: one that has nodes and links",
+        topology.file));
   topology.files = read_topology_folder(topology.file);
   if (topology.content != "auto" && topology.content != topology.files->content)
     throw InputError(fmt::format(

@@ -94,7 +94,7 @@ class Layer {
   void take_base(const Header& header) {
     if (depth_ == kDeepestBase)
       header.place.refuse("base",
-                          fmt::format("more than {} files stand on each other; is it a circle?", depth_));
+                          fmt::format("more than {} files build on each other; is there a cycle?", depth_));
     if (const EmbeddedText* preset = find_preset(header.base)) {
       read_preset(machine_, *preset, depth_ + 1);
       return;
@@ -138,7 +138,7 @@ class Layer {
         take_plausible(parameter, *node, name, provenance.plausible);
     }
     if (const toml::node* why = table.get("why")) {
-      if (!why->is_string()) refuse(*why, parameter.key + ".why", "is no string; allowed: a string");
+      if (!why->is_string()) refuse(*why, parameter.key + ".why", "is not a string; allowed: a string");
       provenance.plausible.reason = why->as_string()->get();
     }
     if (provenance.plausible.values.empty() != provenance.plausible.reason.empty())
@@ -152,7 +152,7 @@ class Layer {
     Parameter field = parameter;
     field.key += fmt::format(".{}", name);
     const toml::array* list = node.as_array();
-    if (list == nullptr || list->empty()) refuse(node, field.key, "is no list; allowed: a list of values");
+    if (list == nullptr || list->empty()) refuse(node, field.key, "is not a list; allowed: a list of values");
     for (const toml::node& value : *list) plausible.values.push_back(file_->text_of(field, value));
   }
 
@@ -202,7 +202,7 @@ class Layer {
  public:
   static std::string unknown_machine(const std::string& name) {
     return fmt::format(
-        "'{}' is no preset{}; allowed: {}, or a file (with '/' or ending in .toml), or a case folder of "
+        "'{}' is not a preset{}; allowed: {}, or a file (with '/' or ending in .toml), or a case folder of "
         "ns-3-UB",
         name, suggestion(name, preset_names()), fmt::join(preset_names(), ", "));
   }

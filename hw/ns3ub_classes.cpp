@@ -40,8 +40,8 @@ Ns3UbClasses ns3ub_classes(const std::string& folder, const Ns3UbQuanta& quanta,
   Ns3UbClasses made;
   const std::string traffic = (std::filesystem::path(folder) / "traffic.csv").string();
   const auto leave = [&](const std::string& why) {
-    made.note = fmt::format("{}: UbSwitch::VlScheduler DWRR: not taken, lanes have equal turns: {}",
-                            quanta.where, why);
+    made.note =
+        fmt::format("{}: UbSwitch::VlScheduler DWRR: ignored, lanes have equal turns: {}", quanta.where, why);
     return made;
   };
   if (!std::filesystem::exists(traffic)) return leave("no traffic.csv says which priorities there are");

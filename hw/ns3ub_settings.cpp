@@ -73,7 +73,7 @@ class SettingsReader {
       const auto memory = flag("UbLdstApi::UsePacketSpray");
       if (memory && *memory != *spray)
         made.notes.push_back(
-            fmt::format("{}: UbLdstApi::UsePacketSpray: not taken: loads and stores go as "
+            fmt::format("{}: UbLdstApi::UsePacketSpray: ignored: loads and stores go as "
                         "UbTransportChannel::UsePacketSpray says",
                         settings_.at("UbLdstApi::UsePacketSpray").where));
     }
@@ -111,7 +111,7 @@ class SettingsReader {
     for (const auto& [name, setting] : settings_) {
       if (!taken_.contains(name) && !is_idle(name, setting.value)) rest.push_back(name);
     }
-    if (!rest.empty()) made.notes.push_back(fmt::format("{}: not taken: {}", path_, fmt::join(rest, ", ")));
+    if (!rest.empty()) made.notes.push_back(fmt::format("{}: ignored: {}", path_, fmt::join(rest, ", ")));
     return made;
   }
 
@@ -125,7 +125,7 @@ class SettingsReader {
       // The files do not say which end of the priorities SP has first.
       if (scheduler->value != "RR")
         made.notes.push_back(fmt::format(
-            "{}: UbSwitch::VlScheduler {}: not taken, lanes have equal turns{}", scheduler->where,
+            "{}: UbSwitch::VlScheduler {}: ignored, lanes have equal turns{}", scheduler->where,
             scheduler->value.substr(0, 60),
             scheduler->value == "SP" ? ": with ub.qos.arbitration=strict and ub.qos.classes=N the highest of "
                                        "priorities 0 to N - 1 goes first"

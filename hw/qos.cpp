@@ -51,8 +51,8 @@ Levels levels_of(std::string_view text) {
 void check_weights(std::string_view text) {
   for (const std::string_view part : entries_of(text)) {
     if (!is_count(part) || parse_integer(part) < 1 || parse_integer(part) > 1000)
-      throw InputError(
-          fmt::format("'{}' is no list of weights; allowed: whole numbers from 1 to 1000, as in 1,2", text));
+      throw InputError(fmt::format(
+          "'{}' is not a list of weights; allowed: whole numbers from 1 to 1000, as in 1,2", text));
   }
 }
 
@@ -73,7 +73,7 @@ void check_die_levels(std::string_view text) {
     if (!counted || !is_count(part.substr(0, by)) || levels_of(part).level > UbQos::kMostLevel ||
         levels_of(part).dies < 1)
       throw InputError(fmt::format(
-          "'{}' is no list of service levels; allowed: 0 to 15, each perhaps with xDIES, as in 1x8,0x8",
+          "'{}' is not a list of service levels; allowed: 0 to 15, each perhaps with xDIES, as in 1x8,0x8",
           text));
   }
 }

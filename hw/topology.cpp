@@ -66,7 +66,7 @@ void check_shape(std::string_view text) {
   }
   if (!fits)
     throw InputError(
-        fmt::format("'{}' is no shape; allowed: auto, or one to eight lengths as in 4x4x4", text));
+        fmt::format("'{}' is not a shape; allowed: auto, or one to eight lengths as in 4x4x4", text));
 }
 
 void check_file(std::string_view text) {

@@ -233,7 +233,7 @@ class Reader {
     });
     if (longer != 0)
       files_.notes.push_back(fmt::format(
-          "{}: {} out ports of a higher metric than another for the same destination are not taken",
+          "{}: {} out ports of a higher metric than another for the same destination are not used",
           paths_.routes, longer));
   }
 
@@ -294,7 +294,7 @@ class Reader {
                                            "damage of a task's packets"};
     for (const auto& [type, lines] : not_taken) {
       const auto& [first, count] = lines;
-      files_.notes.push_back(fmt::format("{}{}: not taken: {}", first,
+      files_.notes.push_back(fmt::format("{}{}: ignored: {}", first,
                                          count == 1 ? "" : fmt::format(" and {} further lines", count - 1),
                                          kTypes[type]));
     }
@@ -437,7 +437,7 @@ TopologyFiles read_topology(const TopologyPaths& paths) {
 std::shared_ptr<const TopologyFiles> read_topology_folder(const std::string& folder) {
   auto files = std::make_shared<TopologyFiles>(read_topology(topology_paths(folder)));
   if (const std::string channels = beside(folder, "transport_channel.csv"); std::filesystem::exists(channels))
-    files->notes.push_back(fmt::format("{}: not taken: controllers know no transport channels", channels));
+    files->notes.push_back(fmt::format("{}: ignored: controllers have no transport channels", channels));
   if (const auto settings = settings_of(folder)) {
     files->notes.insert(files->notes.end(), settings->notes.begin(), settings->notes.end());
     if (settings->quanta) {
@@ -446,7 +446,7 @@ std::shared_ptr<const TopologyFiles> read_topology_folder(const std::string& fol
     }
     if (const std::string faults = beside(folder, "fault.csv");
         !settings->faults_enabled && std::filesystem::exists(faults))
-      files->notes.push_back(fmt::format("{}: not taken: UB_FAULT_ENABLE is false", faults));
+      files->notes.push_back(fmt::format("{}: ignored: UB_FAULT_ENABLE is false", faults));
   }
   return files;
 }

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kCollectiveKinds> kCollectiveNames{
     "reduce",     "gather",     "scatter",    "barrier"};
 constexpr std::array<std::string_view, 5> kAlgorithms{"direct", "ring", "halving", "bruck", "hierarchical"};
 
-bool takes(CollectiveKind kind, Algorithm algorithm) {
+bool supports(CollectiveKind kind, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::ring:
     case Algorithm::halving:
@@ -171,7 +171,7 @@ void parse_collective(std::string_view text, CollectiveChoice& choice) {
   std::string allowed;
   for (std::size_t n = 0; n < kAlgorithms.size(); ++n) {
     const auto algorithm = static_cast<Algorithm>(n);
-    if (!takes(of, algorithm)) continue;
+    if (!supports(of, algorithm)) continue;
     if (text.substr(equals + 1) == kAlgorithms[n]) {
       choice.of[static_cast<int>(of)] = algorithm;
       return;

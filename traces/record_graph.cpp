@@ -45,7 +45,7 @@ void RecordGraph::wait(std::uint64_t record, const Edge& edge) {
   Node& node = nodes_[record];
   const auto added = static_cast<std::uint32_t>(links_.size());
   if (added == kNoEdge)
-    throw InputError(fmt::format("{}: waits for too much; allowed: {} in all", where(node), kNoEdge));
+    throw InputError(fmt::format("{}: waits for too many records; allowed: {} in all", where(node), kNoEdge));
   links_.push_back({edge, kNoEdge});
   (node.first == kNoEdge ? node.first : links_[node.last].next) = added;
   node.last = added;
@@ -89,7 +89,7 @@ void RecordGraph::forget_order() {
   for (const std::uint64_t n : order) {
     place[n] = nodes.size();
     TrafficRecord& r = nodes.emplace_back(std::move(nodes_[n])).record;
-    if (r.moves()) r.offset = placing.take(r.target.number, r.bytes);
+    if (r.moves()) r.offset = placing.allocate(r.target.number, r.bytes);
   }
   nodes_ = std::move(nodes);
   std::vector<Edge> edges;
@@ -154,7 +154,7 @@ Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* number
   }
   for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
     if (missing[n] != 0)
-      throw InputError(fmt::format("{}: waits in a circle, for itself in the end", where(nodes_[n])));
+      throw InputError(fmt::format("{}: waits in a cycle, in the end for itself", where(nodes_[n])));
   }
   if (numbers != nullptr) *numbers = std::move(number);
   return written;
@@ -164,12 +164,12 @@ void note_locality(const Written& written, ImportResult& result) {
   if (written.through_fabric != 0) return;
   result.notes.emplace_back(
       written.transfers == 0
-          ? "warning: nothing is moved: a replay of it takes time without traffic alone"
+          ? "warning: nothing is moved: a replay of it has no traffic"
           : "warning: no transfer leaves its package, so nothing enters the fabric; --onto "
             "places nodes elsewhere");
 }
 
-std::uint64_t Placing::take(std::uint16_t unit, std::uint64_t bytes) {
+std::uint64_t Placing::allocate(std::uint16_t unit, std::uint64_t bytes) {
   constexpr std::uint64_t kArea = std::uint64_t{16} << 30, kGrain = 512;
   if (next_.size() <= unit) next_.resize(unit + std::size_t{1});
   std::uint64_t& next = next_[unit];

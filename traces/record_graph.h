@@ -87,7 +87,7 @@ void note_locality(const Written& written, ImportResult& result);
 // after 16 GiB.
 class Placing {
  public:
-  std::uint64_t take(std::uint16_t unit, std::uint64_t bytes);
+  std::uint64_t allocate(std::uint16_t unit, std::uint64_t bytes);
 
  private:
   std::vector<std::uint64_t> next_;

@@ -77,7 +77,7 @@ class SampledTrace::Runs final : public TrafficSource {
       return true;
     }
     if (number_ < runs[run_].begin) begin_run(runs[run_].begin);
-    if (!source_->next(r)) throw InputError("the trace got shorter while it was read");
+    if (!source_->next(r)) throw InputError("the trace was shortened while it was read");
     const std::uint64_t first = runs[run_].begin;
     const bool waited = !r.dependencies.empty();
     std::erase_if(r.dependencies, [&](TrafficDependency& d) {

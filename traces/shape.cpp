@@ -50,7 +50,7 @@ std::uint64_t ShapedTrace::bytes_of(const TrafficRecord& r) const {
       std::max<std::int64_t>(1, std::llround(static_cast<double>(r.bytes) * options_.bytes)));
 }
 
-void ShapedTrace::put(TrafficRecord r, bool from_source) {
+void ShapedTrace::emit(TrafficRecord r, bool from_source) {
   for (const TrafficDependency& d : r.dependencies) {
     if (d.kind == TrafficDependency::Kind::completion) last_ones_.erase(d.on);
   }
@@ -76,7 +76,7 @@ ShapedTrace::Joint ShapedTrace::join(const std::vector<std::uint64_t>& on, Time 
   for (const std::uint64_t number : on)
     r.dependencies.push_back({number, TrafficDependency::Kind::completion, delay});
   const std::uint64_t number = written_;
-  put(std::move(r), false);
+  emit(std::move(r), false);
   return {number, at, true};
 }
 
@@ -109,7 +109,7 @@ void ShapedTrace::begin_by_itself(TrafficRecord& r) {
       {after.number, TrafficDependency::Kind::completion, times(r.start - after.at, options_.compute)});
 }
 
-void ShapedTrace::take(TrafficRecord& r) {
+void ShapedTrace::shape(TrafficRecord& r) {
   const std::uint64_t old = read_++;
   if (number_.size() <= old % kReach) number_.resize(old % kReach + 1);
   number_[old % kReach] = 0;
@@ -140,7 +140,7 @@ void ShapedTrace::take(TrafficRecord& r) {
   for (const TrafficDependency& d : r.dependencies) {
     if (written_ - d.on > kReach)
       throw InputError(
-          fmt::format("{}: record {}: waits for one too far back for a shaped trace; allowed: {}",
+          fmt::format("{}: record {}: waits for a record too far back for a shaped trace; allowed: {}",
                       options_.name, old, kReach));
   }
   forgotten_ += waited && r.dependencies.empty() ? 1 : 0;
@@ -152,14 +152,14 @@ void ShapedTrace::take(TrafficRecord& r) {
     of_die.ended.push_back(written_);
     of_die.at = std::max(of_die.at, r.end);
   }
-  put(std::move(r), true);
+  emit(std::move(r), true);
 }
 
 bool ShapedTrace::next(TrafficRecord& record) {
   TrafficRecord r;
   while (ready_.empty()) {
     if (source_->next(r)) {
-      take(r);
+      shape(r);
       continue;
     }
     if (++pass_ >= options_.repeat) return false;
@@ -196,7 +196,7 @@ bool MergedTraces::next(TrafficRecord& record) {
     d.on = first->number[d.on % kReach];
     if (written_ - d.on > kReach)
       throw InputError(
-          fmt::format("record {}: waits for one too far back once the traces are merged; allowed: {}",
+          fmt::format("record {}: waits for a record too far back once the traces are merged; allowed: {}",
                       first->read - 1, kReach));
   }
   first->number[slot] = written_++;

@@ -51,10 +51,10 @@ class ShapedTrace final : public TrafficSource {
     Time at;
     bool there = false;
   };
-  void take(TrafficRecord& record);
+  void shape(TrafficRecord& record);
   bool keeps(const TrafficRecord& record) const;
   void pause(Time at, bool rests);
-  void put(TrafficRecord record, bool from_source);
+  void emit(TrafficRecord record, bool from_source);
   Joint join(const std::vector<std::uint64_t>& on, Time delay, Time at, Unit unit);
   void begin_by_itself(TrafficRecord& record);
   Time scaled(Time time) const;

@@ -76,7 +76,7 @@ std::string fault_of(const TrafficRecord& r, std::uint64_t number) {
   return {};
 }
 
-bool Selection::take(TrafficRecord& record, bool keep) {
+bool Selection::select(TrafficRecord& record, bool keep) {
   if (kept_.size() <= number_ % kReach) kept_.resize(number_ % kReach + 1);
   keep = keep && record.kind < TrafficRecord::Kind::idle;
   record.words.clear();

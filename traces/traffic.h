@@ -135,7 +135,7 @@ std::string fault_of(const TrafficRecord& record, std::uint64_t number);
 class Selection {
  public:
   // `record` as it stands in the part; false where it is not kept, as what only the host is.
-  bool take(TrafficRecord& record, bool keep);
+  bool select(TrafficRecord& record, bool keep);
 
  private:
   std::vector<std::uint64_t> kept_;  // ring over kReach: 1 + number in the part, 0 for what is not kept

@@ -143,9 +143,9 @@ std::string TrafficFileReader::read(std::size_t bytes, const char* what) {
     got += static_cast<std::size_t>(stream_.gcount());
   }
   if (got != bytes)
-    fail(offset_ + got, fmt::format("{}: the file ends after {} of {} B; `cm384 trace cut` keeps what stands "
-                                    "before",
-                                    what, got, bytes));
+    fail(offset_ + got,
+         fmt::format("{}: the file ends after {} of {} B; `cm384 trace cut` keeps what precedes", what, got,
+                     bytes));
   offset_ += bytes;
   return taken;
 }
@@ -159,7 +159,8 @@ void TrafficFileReader::read_header() {
   const auto bytes = word_at<std::uint32_t>(head, 12);
   if (bytes > kMostHeaderBytes) fail(12, fmt::format("header: {} B; allowed: {}", bytes, kMostHeaderBytes));
   const std::string json = read(bytes, "header");
-  if (word_at<std::uint32_t>(read(4, "header"), 0) != crc_of(json)) fail(16, "header: its CRC does not fit");
+  if (word_at<std::uint32_t>(read(4, "header"), 0) != crc_of(json))
+    fail(16, "header: its CRC does not match");
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
   if (!parsed.is_object()) fail(16, "header: no JSON object");
   header_ = {parsed.value("machine", ""), parsed.value("study", ""), {}};
@@ -184,7 +185,7 @@ bool TrafficFileReader::read_block() {
     fail(block_ + 4, fmt::format("block: {} records in {} B, packed in {} B; allowed: 1 record or more, {} B",
                                  records, raw, packed, kMostBlockBytes));
   const std::string frame = read(packed, "block");
-  if (crc_of(frame) != crc) fail(block_ + 16, "block: its CRC does not fit");
+  if (crc_of(frame) != crc) fail(block_ + 16, "block: its CRC does not match");
   raw_.resize(raw);
   const std::size_t got = ZSTD_decompress(raw_.data(), raw_.size(), frame.data(), frame.size());
   if (ZSTD_isError(got) != 0 || got != raw)
@@ -203,12 +204,11 @@ void TrafficFileReader::check_index() {
     const std::string entry = read(kIndexEntry, "index");
     crc.process_bytes(entry.data(), entry.size());
   }
-  if (crc.checksum() != word_at<std::uint32_t>(head, 4)) fail(block_ + 8, "index: its CRC does not fit");
+  if (crc.checksum() != word_at<std::uint32_t>(head, 4)) fail(block_ + 8, "index: its CRC does not match");
   const std::string foot = read(16, "index");
   if (word_at<std::uint64_t>(foot, 0) != block_ || foot.substr(8) != kEnd)
-    fail(offset_ - 16, "index: does not end as it must");
-  if (stream_.peek() != std::ifstream::traits_type::eof())
-    fail(offset_, "index: something stands behind the end");
+    fail(offset_ - 16, "index: its end is malformed");
+  if (stream_.peek() != std::ifstream::traits_type::eof()) fail(offset_, "index: data follows its end");
 }
 
 std::uint64_t TrafficFileReader::seek(Time start) {
@@ -243,7 +243,7 @@ std::uint64_t TrafficFileReader::seek_last(const std::function<bool(const BlockE
     passed = k != 0 && !wanted(block);
     if (!passed) found = block;
   }
-  if (crc.checksum() != word_at<std::uint32_t>(head, 8)) fail(index + 8, "index: its CRC does not fit");
+  if (crc.checksum() != word_at<std::uint32_t>(head, 8)) fail(index + 8, "index: its CRC does not match");
   if (found.offset > index) fail(index, "index: points behind itself");
   stream_.seekg(static_cast<std::streamoff>(found.offset));
   offset_ = found.offset;
@@ -255,7 +255,7 @@ std::uint64_t TrafficFileReader::seek_last(const std::function<bool(const BlockE
 
 bool TrafficFileReader::next(TrafficRecord& record) {
   while (left_ == 0) {
-    if (!ended_ && at_ != raw_.size()) fail(block_, "block: bytes behind its last record");
+    if (!ended_ && at_ != raw_.size()) fail(block_, "block: bytes after its last record");
     if (ended_ || !read_block()) {
       ended_ = true;
       return false;

@@ -58,15 +58,14 @@ struct BaselineCheckOptions : UpdateOptions {
     UpdateOptions::describe(self, visit);
     visit("junit", self.junit, Form{"FILE"}, "write the verdicts as JUnit XML");
     visit("out", self.out, Form{"DIR"},
-          "write index.html there, a page of all verdicts, and keep what runs that did not pass have left");
-    visit(
-        "history", self.history, Form{"FILE"},
-        "add this night to the history in the file, and say since when and by which commit what is not good "
-        "is so");
+          "write index.html there, a page of all verdicts, and keep the output of runs that did not pass");
+    visit("history", self.history, Form{"FILE"},
+          "add this night to the history in the file, and report since when, and from which commit on, each "
+          "run has not been good");
     visit("commit", self.commit, Form{"ID"},
           "what was tested, for the history; default: the commit of the folder, where git knows it",
           Needs{"history", {}});
-    visit("subject", self.subject, Form{"TEXT"}, "first line of that commit; default: as git has it",
+    visit("subject", self.subject, Form{"TEXT"}, "first line of that commit's message; default: from git",
           Needs{"commit", {}});
     visit("may-differ", self.may_differ, Form{"CONDITION"},
           "a condition that may differ from the golden result's, such as inputs* after a kernel has changed; "

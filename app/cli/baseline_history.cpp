@@ -31,10 +31,10 @@ struct HistoryOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, Form{"FILE"}, "made by `cm384 baseline check --history FILE`");
-    visit("run", self.run, Form{"NAME"}, "every step of every number of this run instead, with its commit");
-    visit("field", self.field, Form{"PATTERN"}, "of these fields alone: latency_us.*",
+    visit("run", self.run, Form{"NAME"}, "every change of every number of this run instead, with its commit");
+    visit("field", self.field, Form{"PATTERN"}, "only changes of these fields, such as latency_us.*",
           studies::Needs{"run", {}});
-    visit("nights", self.nights, Range{0, 1'000'000}, "the last so many; 0: all");
+    visit("nights", self.nights, Range{0, 1'000'000}, "of them at most, the latest ones; 0: all");
     visit("format", self.format, studies::OneOf{{"table", "json", "csv"}}, "of the list, on standard output");
   }
 };
@@ -158,6 +158,6 @@ Json history_data(sweeps::History& history, const std::vector<report::RunVerdict
 }
 
 constinit const Command kBaselineHistoryCommand = make_command<HistoryOptions, show>(
-    "baseline history", "FILE", "what nights gave, and which commit moved a number", "file");
+    "baseline history", "FILE", "verdicts of past nights, and the commit that moved a number", "file");
 
 }  // namespace cm384::cli

@@ -136,7 +136,7 @@ int doctor(const Program&, const NoOptions&, const studies::Given&) {
       "firmware for it, still needs, and which command installs that.\n");
   const std::string why = sim::why_no_mpi();
   fmt::print("MPI: {}\n",
-             why.empty() ? "`mpirun -n N cm384 run ...` simulates one machine by N processes" : why);
+             why.empty() ? "`mpirun -n N cm384 run ...` simulates one machine in N processes" : why);
   return kDone;
 }
 
@@ -158,7 +158,7 @@ bool is_utf8(const std::string& text) {
 // Results quote the arguments, and JSON knows no other text.
 void check_text(const Arguments& arguments) {
   for (const std::string& word : arguments) {
-    if (!is_utf8(word)) throw InputError(fmt::format("'{}': is no UTF-8; allowed: names in UTF-8", word));
+    if (!is_utf8(word)) throw InputError(fmt::format("'{}': is not UTF-8; allowed: names in UTF-8", word));
   }
 }
 
@@ -198,7 +198,7 @@ void join_peers(const Arguments& arguments) {
 }  // namespace
 
 constinit const Command kDoctorCommand = make_command<NoOptions, doctor>(
-    "doctor", "", "what is missing on this machine, and the command that mends it");
+    "doctor", "", "what is missing on this machine, and the command that installs it");
 
 std::vector<const Command*> commands_of(const Program& program) {
   std::vector<const Command*> all;
@@ -268,9 +268,9 @@ Outcome outcome_of(const Program& program, const Arguments& arguments) {
     if (std::ferror(stdout) == 0) return {kInternalError, fmt::format("internal error: {}", error.what())};
     return {kOutputFailed, fmt::format("standard output: cannot be written: {}", error.code().message())};
   } catch (const std::bad_alloc&) {
-    return {kBadInput, "takes more memory than this process can have; allowed: a smaller case"};
+    return {kBadInput, "needs more memory than this process can get; allowed: a smaller case"};
   } catch (const std::length_error&) {
-    return {kBadInput, "takes more memory than this process can have; allowed: a smaller case"};
+    return {kBadInput, "needs more memory than this process can get; allowed: a smaller case"};
   } catch (const std::exception& error) {
     return {kInternalError, fmt::format("internal error: {}", error.what())};
   }

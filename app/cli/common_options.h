@@ -21,8 +21,8 @@ struct MachineOptions {
     visit("set", self.set, studies::Form{"KEY=VALUE"},
           "change one parameter, such as ub.link.bandwidth=28GB/s; may be repeated");
     visit("set-where-used", self.set_where_used, studies::Form{"KEY=VALUE"},
-          "the same; where it has no effect with the machine's kinds of topology and accelerator, a note "
-          "instead of an error");
+          "as --set, but a note instead of an error where the parameter has no effect with the machine's "
+          "kinds of topology and accelerator");
   }
   // Its lanes follow its topology. Says on standard error, once, what follows and what is not taken. Throws
   // InputError.

@@ -38,14 +38,15 @@ struct CompareOptions {
     visit("same-conditions", self.same_conditions, "also fail if options, machine, seed or inputs differ");
     visit("junit", self.junit, Form{"FILE"}, "write the verdicts as JUnit XML");
     visit("lines", self.lines,
-          "of two profiles by source line (folders of --profile, or results with one): cycles of each line, "
-          "the largest change first, also where the source was edited");
+          "of two profiles by source line (folders of --profile, or results with one): cycles per line, the "
+          "largest change first, even where the source was edited");
     visit("sort", self.sort, studies::OneOf{{"rows", "change"}},
-          "of what is shown: as the rows stand in the results, or the largest change first");
-    visit("field", self.field, Form{"PATTERN"}, "show these fields alone, such as latency_us.*");
-    visit("row", self.row, Form{"PATTERN"}, "show these rows alone, such as *op=read*");
-    visit("status", self.status, studies::OneOf{{"all", "past"}}, "show all that moved, or what may not");
-    visit("top", self.top, studies::Range{0, 1'000'000}, "show the first so many; 0: all");
+          "of what is shown: as in the results, or the largest change first");
+    visit("field", self.field, Form{"PATTERN"}, "show only these fields, such as latency_us.*");
+    visit("row", self.row, Form{"PATTERN"}, "show only these rows, such as *op=read*");
+    visit("status", self.status, studies::OneOf{{"all", "past"}},
+          "show everything that moved, or only what moved past its tolerance");
+    visit("top", self.top, studies::Range{0, 1'000'000}, "show at most this many, the first ones; 0: all");
     visit("format", self.format, studies::OneOf{{"table", "json", "csv"}},
           "of what moved, on standard output");
   }
@@ -91,9 +92,10 @@ std::string line_of(const char* side, const std::string& path, const Json& docum
   const std::string version = text_at(document, "/simulator/build/version"),
                     commit = text_at(document, "/simulator/build/commit"),
                     date = text_at(document, "/invocation/date");
-  return fmt::format("{} {}: {}{}{}\n", side, path,
-                     version.empty() ? "names no build" : fmt::format("cm384 {} {}", version, commit),
-                     date.empty() ? "" : ", ", date);
+  return fmt::format(
+      "{} {}: {}{}{}\n", side, path,
+      version.empty() ? "does not say which build wrote it" : fmt::format("cm384 {} {}", version, commit),
+      date.empty() ? "" : ", ", date);
 }
 
 // A result of a build that did not write its conditions has those that its study declares now.

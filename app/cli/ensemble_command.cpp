@@ -43,18 +43,17 @@ struct EnsembleBuildOptions {
     MachineOptions::describe(self.machine, visit);
     visit("to", self.to, studies::Form{"FILE"}, "the ensemble, as JSON");
     visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
-    visit("figures", self.figures, studies::Form{"PREFIX"},
-          "calibration and selected figures that every member gives, whose id begins so; may be repeated: a "
-          "machine that "
-          "misses "
-          "one is not run for those behind it; default: all");
+    visit(
+        "figures", self.figures, studies::Form{"PREFIX"},
+        "only the calibration and selected figures whose id begins with this, all of which every member "
+        "reproduces; may be repeated: a machine that misses one is not run for those after it; default: all");
     visit("members", self.members, studies::Range{2, 1000}, "machines wanted, the preset itself among them");
     visit("steps", self.steps, studies::Range{1, 100'000},
           "moves that each member's chain proposes; more go on where fewer ended");
     visit("first", self.first, studies::Range{10, 100'000},
           "machines drawn at first, where the machine itself misses a figure and another is looked for");
     visit("batch", self.batch, studies::Range{1, 10'000}, "machines of each further wave of that search");
-    visit("waves", self.waves, studies::Range{0, 1000}, "of it at most, after the first");
+    visit("waves", self.waves, studies::Range{0, 1000}, "at most, after the first");
     visit("discrepancy", self.discrepancy, studies::Range{0.0, 0.5},
           "what the model may be off by whatever its parameters, as a share of a value");
     visit("jobs", self.jobs, studies::Range{0, 1024}, "runs at a time; 0: one per core of this host");
@@ -84,8 +83,9 @@ struct EnsembleLearnOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, studies::Form{"FILE"}, "the ensemble");
-    visit("to", self.to, studies::Form{"FILE"}, "the ensemble with what was learnt; default: in its place");
-    visit("members", self.members, studies::Range{0, 1000}, "the first so many are run; 0: all");
+    visit("to", self.to, studies::Form{"FILE"},
+          "file for the ensemble with what was learnt; default: the input is replaced");
+    visit("members", self.members, studies::Range{0, 1000}, "to run at most, the first ones; 0: all");
     visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
     visit("jobs", self.jobs, studies::Range{0, 1024}, "runs at a time; 0: one per core of this host");
     RowOptions::describe(self.rows, visit);
@@ -106,7 +106,9 @@ std::vector<const studies::Figure*> targets_of(const studies::Texts& prefixes) {
     }
     if (!found)
       throw InputError(
-          fmt::format("--figures {}: no calibration or selected figure that a run gives begins so", prefix));
+          fmt::format("--figures {}: no calibration or selected figure that a run predicts has an id that "
+                      "begins with this",
+                      prefix));
   };
   for (const std::string& prefix : prefixes) add(prefix);
   if (prefixes.empty()) add("");
@@ -275,7 +277,7 @@ int learn(const Program& program, const EnsembleLearnOptions& options, const stu
     for (const std::vector<double>& of : predicted) {
       if (of[f] > 0) values.push_back(of[f]);
     }
-    if (values.empty()) throw InputError(fmt::format("{}: no member's run gives it", figures[f]->id));
+    if (values.empty()) throw InputError(fmt::format("{}: no member's run predicts it", figures[f]->id));
     const studies::Middle middle = studies::middle_of(std::move(values));
     evidence.push_back(
         {figures[f]->id, uncertainty::family_of(*figures[f]), figures[f]->value, {middle.low, middle.high}});
@@ -301,9 +303,9 @@ int learn(const Program& program, const EnsembleLearnOptions& options, const stu
 
 constexpr std::array kCheckFields{
     Field{"member", FieldType::text, "of the ensemble", true},
-    Field{"holds", FieldType::boolean, "whether it gives every calibration figure within its tolerance",
+    Field{"holds", FieldType::boolean, "whether it reproduces every calibration figure within its tolerance",
           true},
-    Field{"worst", FieldType::text, "the figure that it is furthest off", true},
+    Field{"worst", FieldType::text, "the figure with the largest error", true},
     Field{"error", FieldType::ratio, "of that figure", true},
     Field{"moved", FieldType::ratio, "largest change of a figure since the ensemble was made", true},
 };
@@ -316,7 +318,7 @@ int check(const Program& program, const EnsembleCheckOptions& options, const stu
   for (const auto& [id, value] : ensemble.members.front().figures) {
     const auto known = std::ranges::find(studies::published_figures(), id, &studies::Figure::id);
     if (known == studies::published_figures().end() || !known->conditions)
-      throw InputError(fmt::format("{}: {}: no run gives this figure any more", options.file, id));
+      throw InputError(fmt::format("{}: {}: no run predicts this figure any more", options.file, id));
     figures.push_back(&*known);
   }
   ManyRuns runs(program, with_jobs(options.jobs), options.store);
@@ -364,11 +366,12 @@ int check(const Program& program, const EnsembleCheckOptions& options, const stu
 }  // namespace
 
 constinit const Command kEnsembleBuildCommand = make_command<EnsembleBuildOptions, build>(
-    "ensemble build", "", "machines that differ in what nobody knows and give every calibration figure");
+    "ensemble build", "",
+    "machines that differ in unknown parameters and reproduce every calibration figure");
 constinit const Command kEnsembleLearnCommand = make_command<EnsembleLearnOptions, learn>(
-    "ensemble learn", "FILE", "what the model is off by whatever its parameters, from calibration figures",
-    "file");
+    "ensemble learn", "FILE",
+    "how far the model is off whatever its parameters, learnt from calibration figures", "file");
 constinit const Command kEnsembleCheckCommand = make_command<EnsembleCheckOptions, check>(
-    "ensemble check", "FILE", "which members of an ensemble still give the calibration figures", "file");
+    "ensemble check", "FILE", "which members of an ensemble still reproduce the calibration figures", "file");
 
 }  // namespace cm384::cli

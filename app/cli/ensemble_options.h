@@ -16,7 +16,7 @@ struct EnsembleOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("ensemble", self.ensemble, studies::Range{0, 1000},
-          "run on so many members of an ensemble as well, and give every mean its 90 % interval; 0: none");
+          "also run on this many members of an ensemble, and give every mean its 90 % interval; 0: none");
     visit("members", self.members, studies::Form{"FILE"},
           "the ensemble, of `cm384 ensemble build`; default: that of the machine that comes with cm384",
           studies::Needs{"ensemble", {}});

@@ -123,7 +123,9 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
     if (figure.conditions && figure.conditions->machine != published) continue;
     if (studies::is_run(figure, only, with_long)) figures.push_back(&figure);
   }
-  if (figures.empty()) throw InputError(fmt::format("--only {}: no figure that a run gives begins so", only));
+  if (figures.empty())
+    throw InputError(
+        fmt::format("--only {}: no figure that a run predicts has an id that begins with this", only));
   const uncertainty::Ensemble ensemble = ensemble_of(options, machine.load());
   std::vector<Settings> machines{{{"machine", machine.machine}}};
   for (const uncertainty::Member& member : ensemble.members) {
@@ -146,7 +148,7 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
     for (std::size_t m = 1; m < machines.size(); ++m) {
       if (std::isfinite(predicted[m][f])) values.push_back(predicted[m][f]);
     }
-    if (values.empty()) throw InputError(fmt::format("{}: no member's run gives it", figures[f]->id));
+    if (values.empty()) throw InputError(fmt::format("{}: no member's run predicts it", figures[f]->id));
     scored.push_back({figures[f], predicted[0][f],
                       uncertainty::interval_of(values, ensemble, uncertainty::family_of(*figures[f]))});
   }

@@ -10,7 +10,7 @@ namespace cm384::cli {
 
 void print_import(const traces::ImportResult& result, const std::string& output, bool json) {
   for (const std::string& note : result.notes) print_error("cm384: {}\n", note);
-  for (const std::string& line : result.not_taken) print_error("cm384: not taken: {}\n", line);
+  for (const std::string& line : result.not_taken) print_error("cm384: not imported exactly: {}\n", line);
   if (!json) {
     fmt::print("{}: {} records\nplaced {}: {}\n", output, result.records, result.placement,
                traces::text_of(result.mapping));

@@ -33,12 +33,12 @@ struct KernelCheckOptions {
     using studies::Form;
     visit("source", self.source, Form{"PATH"},
           "C++ sources, or folders with those of kernels (.cpp, .cce, .asc), each compiled by itself");
-    visit("include", self.include, Form{"DIR"}, "where to look for headers; several times", Letter{'I'});
-    visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; several times", Letter{'D'});
+    visit("include", self.include, Form{"DIR"}, "where to look for headers; may be repeated", Letter{'I'});
+    visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; may be repeated", Letter{'D'});
     visit("tiling", self.tiling, Form{"FILE"},
           "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the op_host of each source's "
           "project");
-    visit("top", self.top, studies::Range{0, 1000}, "how many of the names that are missing most to list");
+    visit("top", self.top, studies::Range{0, 1000}, "how many names to list, those missing most often first");
   }
 };
 
@@ -196,6 +196,6 @@ int check(const Program&, const KernelCheckOptions& options, const studies::Give
 }  // namespace
 
 constinit const Command kKernelCheckCommand = make_command<KernelCheckOptions, check>(
-    "kernel check", "PATH..", "list all that sources of kernels lack", "source", -1);
+    "kernel check", "PATH..", "list everything that kernel sources lack", "source", -1);
 
 }  // namespace cm384::cli

@@ -62,14 +62,14 @@ struct KernelBuildOptions {
           "C++ sources of one kernel: one of them has a function marked __global__, or kernel_main");
     visit("out", self.out, Form{"FILE"}, "the image; if not set, the first source's name with .elf",
           Letter{'o'});
-    visit("include", self.include, Form{"DIR"}, "where to look for headers; several times", Letter{'I'});
-    visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; several times", Letter{'D'});
+    visit("include", self.include, Form{"DIR"}, "where to look for headers; may be repeated", Letter{'I'});
+    visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; may be repeated", Letter{'D'});
     visit("optimise", self.optimise, studies::OneOf{{"0", "1", "2", "3", "s"}},
           "optimisation level of the compiler; predictions are made with 2", Letter{'O'});
     visit("type", self.type, studies::OneOf{{"source", "aiv", "aic", "mix"}},
           "cores that a block starts: what the source's KERNEL_TASK_TYPE says (without one: vector cores, or "
-          "cube cores where it has calls of theirs), a vector core, a cube core, a cube core with two vector "
-          "cores");
+          "cube cores where the source calls for them), a vector core, a cube core, a cube core with two "
+          "vector cores");
     visit("entry", self.entry, Form{"NAME"},
           "of several functions marked __global__ the one that is the kernel; if not set, each becomes an "
           "image "
@@ -78,21 +78,19 @@ struct KernelBuildOptions {
           "a project with op_host and op_kernel; its kernel is built if no source is named");
     visit("column", self.column, studies::Range{0, 1000},
           "of the element types in the project's definition: DTYPE_*, ORIG_DTYPE_*, FORMAT_*");
-    visit(
-        "template", self.arguments, Form{"NAME=VALUE"},
-        "arguments of a kernel that is a template, with commas; those that are not named are the first that "
-        "ASCENDC_TPL_SEL allows");
+    visit("template", self.arguments, Form{"NAME=VALUE"},
+          "template arguments of the kernel, separated by commas; those not named are the first that "
+          "ASCENDC_TPL_SEL allows");
     visit("tiling", self.tiling, Form{"FILE"},
           "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the project's op_host");
     visit("shape", self.shape, Form{"NAME=SHAPE"},
-          "of a project's tensor, or value of its attribute; several times: its tiling function is run with "
-          "them, "
-          "and a program for `cm384 run program` is written beside the image");
+          "of a project's tensor, or value of its attribute; may be repeated: its tiling function is run "
+          "with them, and a program for `cm384 run program` is written beside the image");
     visit("tiling-key", self.key, Form{"KEY"},
           "build for this key alone, with the structure that is registered for it");
     visit("host", self.host,
-          "make a program of the host that launches the kernels by its own calls, for `cm384 run program`; "
-          "its kernels are in a folder beside it");
+          "build a host program that launches the kernels by its own calls, for `cm384 run program`; its "
+          "kernels go into a folder beside it");
     visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
   }
 };
@@ -106,10 +104,10 @@ std::vector<std::string> kernels_of(const std::string& made, const std::string& 
   const bool own_main = image->symbol("kernel_main") != image->symbol("cm384_weak_main");
   if (marked.empty() == own_main) return marked;
   if (own_main)
-    throw InputError(fmt::format(
-        "kernel build: there are a kernel_main and {}, which is marked __global__; {} is not made: one "
-        "kernel an image",
-        marked.front(), out));
+    throw InputError(
+        fmt::format("kernel build: there are both kernel_main and {}, which is marked __global__; {} is not "
+                    "made: one kernel per image",
+                    marked.front(), out));
   throw InputError(fmt::format(
       "kernel build: no function is marked __global__, and there is no kernel_main; {} is not made", out));
 }
@@ -349,7 +347,7 @@ std::vector<std::string> build_image(const KernelBuildOptions& options,
   if (kernels.size() > 1 && entry.empty()) return kernels;
   const auto [vector, cube] = kinds_of(image.name(), out, type);
   if (cube && vector && kernels.size() > 1)
-    throw InputError("kernel build: --entry: not of kernels of groups that macros make");
+    throw InputError("kernel build: --entry: has no effect on kernels of groups whose kind a macro chooses");
   if (cube) vector ? build.image_of_both(image.name()) : build.image(CoreKind::cube, image.name());
   const std::uint64_t code = npu::ElfImage::read(image.name())->code_bytes();
   image.commit();
@@ -487,7 +485,7 @@ int build_host(const KernelBuildOptions& options, const std::filesystem::path& r
     build_image({}, {(host / "hccl/collectives.cpp").string()}, runtime,
                 (kernels / "collectives.elf").string(), "collectives");
   program.commit();
-  fmt::print("{}: a program of the host, {} kernel{}\n", out, made, made == 1 ? "" : "s");
+  fmt::print("{}: a host program, {} kernel{}\n", out, made, made == 1 ? "" : "s");
   return kDone;
 }
 
@@ -496,7 +494,8 @@ void write_program(const KernelBuildOptions& options, const std::string& source,
                    const std::filesystem::path& runtime) {
   namespace fs = std::filesystem;
   const auto project = project_of(source);
-  if (!project) throw InputError(fmt::format("--shape: {} is of no project with op_host", source));
+  if (!project)
+    throw InputError(fmt::format("--shape: {} does not belong to a project with op_host", source));
   const fs::path host = runtime.parent_path() / "host";
   const ScratchFolder made_in(image + ".host");
   const std::string driver = (made_in.path / "tiling").string();

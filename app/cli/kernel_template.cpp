@@ -150,7 +150,7 @@ TemplateChoice template_choice(const std::vector<std::string>& given) {
     for (const std::string& one : split_arguments(list, true)) {
       const std::size_t equal = one.find('=');
       if (equal == std::string::npos || equal == 0 || equal + 1 == one.size())
-        throw InputError(fmt::format("--template: '{}' is no NAME=VALUE", one));
+        throw InputError(fmt::format("--template: '{}' is not NAME=VALUE", one));
       choice.emplace_back(one.substr(0, equal), one.substr(equal + 1));
     }
   }

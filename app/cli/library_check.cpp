@@ -1,4 +1,4 @@
-// `cm384 library check`: runs some points of a library again.
+// `cm384 library check`: run some points of a library again.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ struct LibraryCheckOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("library", self.library, studies::Form{"NAME|FILE"},
-          "that of a machine that comes with one, or a file");
+          "a machine whose library comes with cm384, or a file");
     visit("sample", self.sample, Range{0, 1'000'000}, "points that are run again, drawn by the seed; 0: all");
     SeedOption::describe(self.seed, visit);
     visit("tolerance", self.tolerance, Range{0.0, 1e6}, "share by which a value may differ");
@@ -103,7 +103,7 @@ std::vector<LibraryPoint> drawn(std::vector<LibraryPoint> points, int count, std
 }
 
 // Prints the plan before it is carried out.
-void tell_cost(const std::vector<LibraryPoint>& points) {
+void print_cost(const std::vector<LibraryPoint>& points) {
   double seconds = 0;
   std::size_t unknown = 0;
   for (const LibraryPoint& point : points) {
@@ -128,9 +128,9 @@ studies::Rows compare(const LibraryPoint& point, const runs::Runs::Request& requ
     service::Library now("");
     add_point(now, request, point.values.front().first, run.document());
     measured = service::points_of(now);
-    if (!measured.front().stands_at_the_place_of(point))
-      throw InputError(fmt::format("{}: gives a point at {}, and stands at {}", point.command,
-                                   measured.front().place(), point.place()));
+    if (!measured.front().is_at_place_of(point))
+      throw InputError(fmt::format("{}: the command gives a point at {}, but the library has it at {}",
+                                   point.command, measured.front().place(), point.place()));
   }
   studies::Rows rows;
   for (const auto& [name, recorded] : point.values) {
@@ -167,7 +167,7 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
     many.subject.choose(requests.back().study);
     for (const auto& [key, value] : requests.back().settings) many.subject.scale(key);
   }
-  tell_cost(points);
+  print_cost(points);
   const std::vector<runs::Run> ended = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) return kInterrupted;
@@ -195,6 +195,6 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
 }  // namespace
 
 constinit const Command kLibraryCheckCommand = make_command<LibraryCheckOptions, check>(
-    "library check", "[NAME|FILE]", "runs some points of a library again", "library");
+    "library check", "[NAME|FILE]", "run some points of a library again", "library");
 
 }  // namespace cm384::cli

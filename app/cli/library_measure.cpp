@@ -93,7 +93,8 @@ std::vector<Point> points_of(const sweeps::Grid& grid, const std::string& name, 
             fmt::format("{}: {}: {}: {}", name, plan.name, command_of(point.request), error.what()));
       }
       if (!keys.insert(point.key).second)
-        throw InputError(fmt::format("{}: {}: {}: stands twice", name, plan.name, command_of(point.request)));
+        throw InputError(
+            fmt::format("{}: {}: {}: is listed twice", name, plan.name, command_of(point.request)));
       points.push_back(std::move(point));
     }
   }
@@ -115,8 +116,8 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
 }
 
 // Prints the plan before it is carried out.
-void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
-               StudySubject& subject) {
+void print_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
+                StudySubject& subject) {
   std::map<std::string, double> times;
   for (const hw::EmbeddedText& known : hw::embedded_library())
     add_times(times, service::Library::load(std::string(known.name)), subject);
@@ -158,7 +159,7 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());
-  tell_cost(points, options, many.store, subject);
+  print_cost(points, options, many.store, subject);
   std::vector<runs::Runs::Request> requests;
   for (const Point& point : points) requests.push_back(point.request);
   const std::vector<runs::Run> runs = many.points.run(requests);
@@ -185,6 +186,6 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
 }  // namespace
 
 constinit const Command kLibraryMeasureCommand = make_command<LibraryMeasureOptions, measure>(
-    "library measure", "[GRID]", "runs a grid of studies and makes a library of it", "grid");
+    "library measure", "[GRID]", "run a grid of studies and make a library of it", "grid");
 
 }  // namespace cm384::cli

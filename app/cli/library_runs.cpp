@@ -104,8 +104,8 @@ bool has_points_of_its_own(std::string_view study) {
 runs::Runs::Request request_of(const std::string& command) {
   const std::vector<std::string> words = studies::shell_words(command);
   const auto refuse = [&] {
-    throw InputError(
-        fmt::format("'{}': is no command of a point; allowed: cm384 run STUDY --OPTION VALUE ..", command));
+    throw InputError(fmt::format(
+        "'{}': is not the command of a point; allowed: cm384 run STUDY --OPTION VALUE ..", command));
   };
   if (words.size() < 3 || words[0] != "cm384" || words[1] != "run") refuse();
   runs::Runs::Request request{words[2], {}};

@@ -55,8 +55,8 @@ struct LibraryScaleOptions {
     visit("out", self.out, Form{"FILE"}, "the library of the other machine", hw::Letter{'o'});
     visit("runs", self.count, Range{1, 64}, "points that run on the other machine");
     visit("checks", self.checks, Range{0, 64},
-          "further points that run there, of each kind in turn the one in the middle: what scaling says of "
-          "them is off by the error of scaled points");
+          "more points to run there, of each kind in turn the middle one: the error of scaled points is how "
+          "far scaling is off at these");
     visit("budget", self.budget, Range{0.0, 1e9},
           "seconds of one core that a run may have taken when the library was measured; 0: any");
     visit("against", self.against, Form{"FILE"},
@@ -295,8 +295,8 @@ void print_errors(const Library& scaled, const std::string& against, const RowOp
   double worst = 0, sum = 0;
   for (std::size_t n = 0; n < points.size(); ++n) {
     const LibraryPoint& point = points[n];
-    const auto other = std::ranges::find_if(
-        others, [&](const LibraryPoint& one) { return one.stands_at_the_place_of(point); });
+    const auto other =
+        std::ranges::find_if(others, [&](const LibraryPoint& one) { return one.is_at_place_of(point); });
     if (point.from.empty() || other == others.end()) continue;
     const auto& [name, value] = point.values.front();
     const double error = value / time_of(*other) - 1;
@@ -313,7 +313,7 @@ void print_errors(const Library& scaled, const std::string& against, const RowOp
   if (options.format == "json") print_now(studies::to_json(rows).dump(2) + "\n");
   if (options.format == "csv") print_now(studies::to_csv(rows));
   if (rows.empty())
-    throw InputError(fmt::format("--against {}: has no point at the place of a scaled one", against));
+    throw InputError(fmt::format("--against {}: has no point where a scaled one is", against));
   print_error("cm384: {} scaled points are off by {:.1f} % on average, {:.1f} % at worst\n", rows.size(),
               100 * sum / static_cast<double>(rows.size()), 100 * worst);
 }
@@ -376,6 +376,6 @@ int scale(const Program& program, const LibraryScaleOptions& options, const stud
 }  // namespace
 
 constinit const Command kLibraryScaleCommand = make_command<LibraryScaleOptions, scale>(
-    "library scale", "[NAME|FILE]", "a library made that of another machine by a few runs", "library");
+    "library scale", "[NAME|FILE]", "scale a library to another machine by a few runs", "library");
 
 }  // namespace cm384::cli

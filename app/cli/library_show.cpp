@@ -27,7 +27,7 @@ struct LibraryShowOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("library", self.library, studies::Form{"NAME|FILE"},
-          "that of a machine that comes with one, or a file");
+          "a machine whose library comes with cm384, or a file");
     RowOptions::describe(self.rows, visit);
   }
 };

@@ -58,12 +58,11 @@ int check(const Program&, const MachineOptions& options, const studies::Given&) 
   supernode::inventory(machine);
   const int most = supernode::most_supernodes(machine.topology);
   if (machine.topology.supernodes > most)
-    fmt::print(
-        stderr,
-        "cm384: note: topology.supernodes: packets name the dies and sockets of {} supernodes, so studies "
-        "simulate no more as one machine; `machine count` counts all, `run jobs`, `reliability` and "
-        "`train` reckon with them\n",
-        most);
+    fmt::print(stderr,
+               "cm384: note: topology.supernodes: packets name the dies and sockets of {} supernodes, so "
+               "studies simulate at most that many as one machine; `machine count` counts all, and `run "
+               "jobs`, `reliability` and `train` use all\n",
+               most);
   fmt::print("{}: good, {} parameters", machine.name, machine.provenance.size());
   if (machine.preset.empty()) {
     fmt::print(", of no preset\n");
@@ -123,9 +122,8 @@ void print_prices(const supernode::Priced& priced, const supernode::PriceTable& 
     print(line.name, std::to_string(line.count), fmt::format("{:.0f}", line.each.value), line.all);
   print("machine", "", "", priced.machine);
   fmt::print(
-      "an hour of a package, written off over {:g} years with {:.0f} W at {:g} a kWh: {:.2f} ({:.2f} to "
-      "{:.2f})\n"
-      "table {}: {}\n",
+      "hourly cost of a package, written off over {:g} years with {:.0f} W at {:g} per kWh: {:.2f} ({:.2f} "
+      "to {:.2f})\ntable {}: {}\n",
       table.years, priced.watts.value, table.kilowatt_hour, priced.hour.value, priced.hour.least,
       priced.hour.most, table.name, table.note);
 }

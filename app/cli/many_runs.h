@@ -29,7 +29,7 @@ struct ManyRuns {
   bool stopped() {
     progress.clear();
     if (points.interrupted())
-      print_error("cm384: interrupted; the same command goes on where this one stopped\n");
+      print_error("cm384: interrupted; the same command continues where this one stopped\n");
     return points.interrupted();
   }
 };

@@ -38,7 +38,7 @@ void ReplayMessages::attach(supernode::Supernode& machine, const host::ReplayOpt
 }
 
 void ReplayMessages::leave_out(const host::ReplayedMessage& m) {
-  if (m.recorded.target != m.recorded.source) times_->take(m.transaction, m.ready, m.start, m.end);
+  if (m.recorded.target != m.recorded.source) times_->extract(m.transaction, m.ready, m.start, m.end);
 }
 
 void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
@@ -54,7 +54,7 @@ void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
   message.ready = m.ready - origin;
   message.start = m.start - origin;
   message.end = m.end - origin;
-  message.parts = times_->take(m.transaction, m.ready, m.start, m.end);
+  message.parts = times_->extract(m.transaction, m.ready, m.start, m.end);
   const std::uint64_t share = recorded.core == TrafficRecord::kAnyCore
                                   ? host::share_of_core(recorded.bytes, cores_, piece_bytes_)
                                   : recorded.bytes;

@@ -42,14 +42,14 @@ struct RtlBuildOptions {
     using studies::Form;
     visit("source", self.source, Form{"FILE"}, "SystemVerilog of the chip, packages first");
     visit("out", self.out, Form{"FILE"}, "the library", Letter{'o'});
-    visit("top", self.top, Form{"MODULE"}, "the chip's module: ports and parameters as of ub_switch");
+    visit("top", self.top, Form{"MODULE"}, "the chip's module: ports and parameters as those of ub_switch");
     visit("ports", self.ports, Range{1, 64}, "of the chip in the library; chips of a machine need no more");
     visit("classes", self.classes, Range{1, 4},
           "service classes that its outputs tell apart, as parameter Classes; 1: it needs no ports for them");
     visit("cycles", self.cycles, Range{1, 1000},
           "from a first flit in to the first flit out of the idle chip");
     visit("parameter", self.parameter, Form{"NAME=VALUE"},
-          "of the module, beside Ports, Lanes, BufferCells and FlitBits; several times", Letter{'G'});
+          "of the module, beside Ports, Lanes, BufferCells and FlitBits; may be repeated", Letter{'G'});
     visit("skip-bench", self.skip_bench, "make the library without the bench");
     visit("verbose", self.verbose, "print the command lines", Letter{'v'});
   }

@@ -33,11 +33,11 @@ struct SensitivityOptions : ManyRunsOptions {
     visit("metric", self.metric, studies::Form{"NAME"},
           "number of the row, as --format csv names it; default: latency_us.mean or the first one of the "
           "study");
-    visit(
-        "parameters", self.parameters, studies::Form{"PREFIX"},
-        "vary those whose key begins so, such as l2.; may be repeated; default: all with a plausible range");
+    visit("parameters", self.parameters, studies::Form{"PREFIX"},
+          "vary only those whose key begins with this, such as l2.; may be repeated; default: all with a "
+          "plausible range");
     visit("trajectories", self.trajectories, studies::Range{2, 1000},
-          "of the screening, each of as many runs as there are parameters, and one");
+          "of the screening, each of as many runs as there are parameters, plus one");
     visit("keep", self.keep, studies::Range{0, 64},
           "parameters that get Sobol indices, those with the largest effects; 0: none");
     visit("samples", self.samples, studies::Range{16, 100'000}, "runs for the Sobol indices");
@@ -77,7 +77,8 @@ std::vector<Unknown> chosen(const hw::Machine& machine, const studies::Texts& pr
   std::vector<Unknown> all = uncertainty::unknowns_of(machine);
   for (const std::string& prefix : prefixes) {
     if (std::ranges::none_of(all, [&](const Unknown& one) { return one.key.starts_with(prefix); }))
-      throw InputError(fmt::format("--parameters {}: no parameter with a plausible range begins so", prefix));
+      throw InputError(fmt::format(
+          "--parameters {}: no parameter with a plausible range has a key that begins with this", prefix));
   }
   if (!prefixes.empty())
     std::erase_if(all, [&](const Unknown& one) {

@@ -91,8 +91,8 @@ void check_dies(const Study& study, const RunOptions& options) {
                                     {"--wave", !options.wave.empty() && !study.own_wave},
                                     {"--wave-links", !options.wave_links.empty()}}) {
     if (given)
-      throw InputError(fmt::format(
-          "{}: looks at dies at work, and run {} simulates none; allowed: without it", name, study.name));
+      throw InputError(
+          fmt::format("{}: observes dies, and run {} simulates none; allowed: without it", name, study.name));
   }
 }
 
@@ -165,10 +165,10 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "write link signals for GTKWave, as FST if the name ends in .fst, otherwise as VCD, compressed if it "
         "ends in "
         ".gz; and beside it the signals inside RTL chips as FST");
-  visit(
-      "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
-      "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
-      Needs{"wave", {}});
+  visit("wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
+        "links that it shows, with all that is inside the named ones; may be repeated; default: the ports of "
+        "the first die",
+        Needs{"wave", {}});
   visit("profile", self.profile, Form{"DIR"},
         "say where the kernels' time went, by source line and by instruction: CSV files there, the hottest "
         "lines under the rows");

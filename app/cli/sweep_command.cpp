@@ -259,7 +259,7 @@ int threads_of(const RunSweepOptions& options) {
 runs::RunnerOptions here(const RunSweepOptions& options, int processes) {
   const std::string spool = spool_folder(options.folder().string());
   if (!sweeps::Spool(spool).arrays().empty())
-    throw InputError(fmt::format("{}: Slurm has points of this sweep; --slurm goes on with them", spool));
+    throw InputError(fmt::format("{}: Slurm has points of this sweep; --slurm continues with them", spool));
   return {.program = runs::kThisProgram,
           .scratch = (options.folder() / "under-way").string(),
           .jobs = options.jobs == 0 ? std::max(1, static_cast<int>(supernode::host_cores()) / processes)
@@ -287,9 +287,9 @@ sweeps::SlurmOptions on_slurm(const RunSweepOptions& options, int processes) {
 
 // Prints what Slurm still has of an interrupted sweep.
 void print_interrupted(const sweeps::SlurmRunner* slurm) {
-  print_error("cm384: interrupted; the same command goes on where this one stopped\n");
+  print_error("cm384: interrupted; the same command continues where this one stopped\n");
   if (slurm == nullptr || slurm->jobs().empty()) return;
-  print_error("cm384: Slurm goes on with what it has; this ends it: scancel {}\n",
+  print_error("cm384: Slurm continues with what was submitted; to end it: scancel {}\n",
               fmt::join(slurm->jobs(), " "));
 }
 
@@ -395,9 +395,9 @@ int export_points(const Program& program, const ExportOptions& options, const st
 constinit const Command kSweepCommand = make_command<RunSweepOptions, run>(
     "sweep", "FILE", "many runs over a grid, a Latin hypercube, or in search of a target", "file");
 constinit const Command kSweepStatusCommand =
-    make_command<SweepOptions, status>("sweep status", "FILE", "how much of a sweep is there", "file");
+    make_command<SweepOptions, status>("sweep status", "FILE", "the progress of a sweep", "file");
 constinit const Command kSweepResultsCommand = make_command<ResultsOptions, results>(
-    "sweep results", "FILE", "the rows of a sweep that are there, without running any", "file");
+    "sweep results", "FILE", "the rows that a sweep has so far; runs nothing", "file");
 constinit const Command kSweepExportCommand = make_command<ExportOptions, export_points>(
     "sweep export", "FILE", "one folder per point, as `cm384 report` takes it, and all rows as CSV", "file");
 

@@ -37,8 +37,10 @@ std::vector<std::string> checked_words(const std::string& text) {
       const bool same = is_long ? word.substr(0, word.find('=')) == ours
                                 : word.starts_with(ours) && !word.starts_with("--");
       if (same)
-        throw InputError(fmt::format(
-            "--slurm-options: '{}' is not for here; `cm384 sweep --help` lists what there is instead", word));
+        throw InputError(
+            fmt::format("--slurm-options: '{}' is not allowed here; `cm384 sweep --help` lists the options "
+                        "to use instead",
+                        word));
     }
   }
   return words;

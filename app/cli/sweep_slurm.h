@@ -30,7 +30,7 @@ struct SlurmSweepOptions {
     visit("after", self.after, Form{"JOB"}, "a job of Slurm that has to succeed before points run", slurm);
     visit("slurm-options", self.slurm_options, Form{"WORDS"},
           "further options of sbatch, such as '--account=x --qos=y'", slurm);
-    visit("poll", self.poll, Range{100_ms, 3600_s}, "time between looks at Slurm's queue", slurm);
+    visit("poll", self.poll, Range{100_ms, 3600_s}, "time between polls of Slurm's queue", slurm);
   }
   // Checked; what other options say about it is left out. Throws InputError.
   sweeps::SlurmOptions checked() const;

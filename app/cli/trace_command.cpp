@@ -52,9 +52,8 @@ struct ConvertOptions {
     visit("format", self.format, studies::OneOf{{"table", "json"}}, "of the answer");
     MachineOptions::describe(self.machine, visit);
     visit("onto", self.onto, studies::Range{0, 65535},
-          "dies for the nodes or ranks of a foreign trace, in the order in which they are met; default: "
-          "nodes of "
-          "one leaf switch on one node");
+          "dies for the nodes or ranks of a foreign trace, in the order of their first appearance; default: "
+          "nodes of one leaf switch on one node");
     visit("collective", self.collective, Form{"KIND=ALGORITHM"},
           "how collectives are written out: all-reduce, all-gather and reduce-scatter by direct, "
           "ring, halving or "
@@ -72,7 +71,8 @@ struct ConvertOptions {
           "htsim: of the times at which connections start");
     visit("bytes", self.bytes, studies::Range{0_B, 16_GiB},
           "MSCCL: of the buffer that the chunks of a loop make up");
-    visit("strict", self.strict, "refuse what would not be taken, instead of telling of it");
+    visit("strict", self.strict,
+          "refuse a trace that cannot be imported exactly, instead of reporting what differs");
   }
 };
 
@@ -162,7 +162,7 @@ void import(const ConvertOptions& options, const studies::Given& given,
     how.nodes = topology.files->ids_of_dies();
     if (machine.ub.qos.classes > 1) how.priorities = hw::priorities_of_case(topology.file);
     const auto left = std::ranges::find_if(
-        machine.notes, [](const std::string& note) { return note.find(": not taken") != std::string::npos; });
+        machine.notes, [](const std::string& note) { return note.find(": ignored") != std::string::npos; });
     if (options.strict && left != machine.notes.end()) throw InputError(fmt::format("--strict: {}", *left));
   }
   const auto* known = std::ranges::find(kImported, kind, &std::pair<TraceKind, const char*>::first);
@@ -172,7 +172,7 @@ void import(const ConvertOptions& options, const studies::Given& given,
   const auto sink = traces::create_traffic(output, {machine.name, study, {}});
   const traces::ImportResult result = import_as(kind, inputs, how, *sink);
   if (options.strict && !result.not_taken.empty())
-    throw InputError(fmt::format("--strict: not taken: {}", result.not_taken.front()));
+    throw InputError(fmt::format("--strict: not imported exactly: {}", result.not_taken.front()));
   sink->finish();
   print_import(result, output, options.format == "json");
 }
@@ -259,7 +259,7 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
       if (interrupted() != 0) return kInterrupted;
       last = std::max(last, r.start);
       const bool keep = r.start >= options.from && r.start < to;
-      if (!selection.take(r, keep)) continue;
+      if (!selection.select(r, keep)) continue;
       sink->add(r);
       ++kept;
     }

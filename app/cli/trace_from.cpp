@@ -95,7 +95,8 @@ struct TimelineOptions {
           "arguments say");
     visit("collectives", self.collectives, Form{"FILE"},
           "write when each rank had its collectives, for `trace replay --collectives`");
-    visit("strict", self.strict, "refuse what would not be taken, instead of telling of it");
+    visit("strict", self.strict,
+          "refuse a trace that cannot be imported exactly, instead of reporting what differs");
     visit("format", self.format, studies::OneOf{{"table", "json"}}, "of the answer");
     visit("collective", self.collective, Form{"KIND=ALGORITHM"}, "as of `trace convert`");
     visit("onto", self.onto, studies::Range{0, 65535}, "dies for the ranks; default: rank r on die r");

@@ -152,8 +152,7 @@ struct TraceReplayOptions {
           "cores of a die that share a transfer without a core; 0: all its AIVs");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
     visit("messages", self.messages, Form{"FILE"},
-          "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
-          "up; "
+          "write a line for each transfer to other memory: its times, its slowdown, and what held it up; "
           "compressed if the name ends in .gz");
     visit("collectives", self.collectives, Form{"FILE"},
           "as `trace from-timeline --collectives` wrote it: compare the times of collectives");

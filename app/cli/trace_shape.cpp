@@ -50,8 +50,9 @@ struct ShapeOptions {
     visit("scale-bytes", self.scale_bytes, Range{1e-6, 1e6}, "factor of each transfer's bytes");
     visit("rate", self.rate, Range{1e-6, 1e6},
           "factor of how often records begin that begin at their recorded time");
-    visit("repeat", self.repeat, Range{1, 1'000'000}, "so often, each time when the one before has ended");
-    visit("offset", self.offset, Form{"TIME[,TIME...]"}, "of each job: all of it begins so much later");
+    visit("repeat", self.repeat, Range{1, 1'000'000},
+          "of the trace, each beginning when the one before has ended");
+    visit("offset", self.offset, Form{"TIME[,TIME...]"}, "of each job: delay of all its records");
     visit("level", self.level, Range{0, 15},
           "of each job: service level of its transfers, which a machine with ub.qos.classes tells apart; "
           "default: as recorded");
@@ -197,7 +198,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
   one_each("level", o.level.size());
   traces::TrafficHeader header;
   std::vector<std::unique_ptr<traces::TrafficSource>> shaped;
-  std::vector<traces::ShapedTrace*> told_of;
+  std::vector<traces::ShapedTrace*> reporting;
   int next_die = 0;
   for (std::size_t n = 0; n < jobs.size(); ++n) {
     Job& job = jobs[n];
@@ -231,7 +232,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
     if (n != 0)
       header.shaped.insert(header.shaped.end(), made->header().shaped.begin(), made->header().shaped.end());
     header.shaped.push_back(told(job, o, rule, room, level));
-    told_of.push_back(made.get());
+    reporting.push_back(made.get());
     shaped.push_back(std::move(made));
   }
   check_apart(jobs);
@@ -244,7 +245,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
     sink->add(r);
   }
   sink->finish();
-  for (const traces::ShapedTrace* job : told_of) forgotten += job->forgotten();
+  for (const traces::ShapedTrace* job : reporting) forgotten += job->forgotten();
   fmt::print("{}: {} records\n", output, records);
   for (const std::string& line : header.shaped) fmt::print("  {}\n", line);
   if (forgotten != 0)

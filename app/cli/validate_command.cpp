@@ -24,10 +24,11 @@ struct ValidateOptions {
   static void describe(Self& self, Visitor&& visit) {
     MachineOptions::describe(self.machine, visit);
     SeedOption::describe(self.seed, visit);
-    visit("only", self.only, studies::Form{"PREFIX"}, "figures whose id begins so, such as t1-");
-    visit("long", self.with_long,
-          "figures too whose runs take half an hour; without it they are left out unless --only names one in "
-          "full");
+    visit("only", self.only, studies::Form{"PREFIX"}, "only figures whose id begins with this, such as t1-");
+    visit(
+        "long", self.with_long,
+        "also figures whose runs take half an hour; without it they are left out unless --only names one in "
+        "full");
     RowOptions::describe(self.rows, visit);
     visit("markdown", self.markdown,
           "the page docs/validation.md instead of rows; with --ensemble the table of docs/uncertainty.md");

@@ -30,7 +30,7 @@ struct WatchOptions {
     visit("stats-detail", self.stats_detail, "every core, channel and link on its own as well",
           Needs{"stats", {}});
     visit("stats-parts", self.stats_parts, Form{"die=N|plane=N,node=N,l2=N", check_parts},
-          "counters of these parts and links alone, with all of what is named; may be repeated",
+          "only counters of these parts and links, with all that is inside the named ones; may be repeated",
           Needs{"stats", {}});
     visit("timeline", self.timeline, Form{"FILE"},
           "write Chrome trace JSON for Perfetto, compressed if the name ends in .gz");

@@ -238,7 +238,7 @@ void OutputFile::finish() {
 }
 
 NamedOutput::NamedOutput(const std::string& path, RunFiles::Use use) : path_(path) {
-  if (!written_here()) throw OutputError(fmt::format("{}: written by the first process alone", path));
+  if (!written_here()) throw OutputError(fmt::format("{}: only the first process writes it", path));
   const std::string target = target_of(path);
   claim(path, target, use);
   const int fd = make_temporary(target, name_);

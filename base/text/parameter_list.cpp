@@ -154,7 +154,7 @@ void append_doubling(const Parameter& parameter, std::string_view text, std::siz
   const std::int64_t first = whole_of(parameter, text.substr(0, dots));
   const std::int64_t last = whole_of(parameter, text.substr(dots + 2));
   if (first <= 0 || last < first)
-    refuse(parameter, fmt::format("'{}' is no range: FROM..TO begins above 0 and doubles up to TO", text));
+    refuse(parameter, fmt::format("'{}' is not a range: FROM..TO begins above 0 and doubles up to TO", text));
   std::int64_t value = first;
   for (; value < last - value; value *= 2) append(value);
   append(value);
@@ -200,7 +200,7 @@ Reals reals_of(const Parameter& parameter, std::string_view text) {
     // In whole thousandths: a sum of tenths is no tenth.
     const long from = std::lround(real_of(parameter, part.substr(0, dots)) * 1000);
     const long to = std::lround(real_of(parameter, part.substr(dots + 2)) * 1000);
-    if (to < from) refuse(parameter, fmt::format("'{}' is no range: FROM..TO grows by 0.1", part));
+    if (to < from) refuse(parameter, fmt::format("'{}' is not a range: FROM..TO grows by 0.1", part));
     for (long value = from; value <= to; value += 100) list.push_back(static_cast<double>(value) / 1000);
   }
   return list;
@@ -345,7 +345,7 @@ void assign_elements(const Parameter& parameter, const std::vector<std::string>&
             [&](Reals* p) { fill(p, [&](const auto& text) { return real_of(parameter, text); }); },
             [&](Sizes* p) { fill(p, [&](const auto& text) { return Bytes{whole_of(parameter, text)}; }); },
             [&](Texts* p) { fill(p, [&](const auto& text) { return form_and_check(parameter, text); }); },
-            [](auto*) { throw std::logic_error("a parameter that is no list has no elements"); }},
+            [](auto*) { throw std::logic_error("a parameter that is not a list has no elements"); }},
         parameter.value);
   });
 }

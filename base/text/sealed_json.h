@@ -26,7 +26,7 @@ inline bool has_good_checksum(const Json& document, const std::string& name) {
   if (stated == document.end()) return false;
   if (*stated != checksum_of(document))
     throw InputError(fmt::format(
-        "{}: its checksum does not fit: it was damaged or changed; allowed: as it was written", name));
+        "{}: its checksum does not match: it was damaged or changed; allowed: as it was written", name));
   return true;
 }
 

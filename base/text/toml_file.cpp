@@ -133,7 +133,7 @@ void TomlFile::refuse_unknown(const toml::node& node, const std::string& key, co
 }
 
 std::vector<const toml::table*> TomlFile::tables_of(const toml::node& node, std::string_view key) const {
-  if (!node.is_array()) refuse(node, key, fmt::format("is no list; allowed: [[{}]]", key));
+  if (!node.is_array()) refuse(node, key, fmt::format("is not a list; allowed: [[{}]]", key));
   std::vector<const toml::table*> found;
   for (const toml::node& entry : *node.as_array()) {
     if (!entry.is_table()) refuse(entry, key, fmt::format("allowed: [[{}]]", key));
@@ -162,10 +162,10 @@ std::string TomlFile::text_of(const Parameter& parameter, const toml::node& node
   if (node.is_string()) {
     if (!is_string_of(parameter)) wrong(fmt::format("\"{}\" is a string", *found));
   } else if (is_text(parameter)) {
-    wrong("is no string");
+    wrong("is not a string");
   } else if (node.is_floating_point()) {
     if (!is_string_of(parameter) && !is_real(parameter))
-      wrong(fmt::format("{} is no whole number",
+      wrong(fmt::format("{} is not a whole number",
                         found->find('.') == std::string::npos ? *found + ".0" : *found));
   } else if (node.is_boolean() && !std::holds_alternative<bool*>(parameter.value)) {
     wrong(*found + " is of the wrong kind");
@@ -190,7 +190,7 @@ void TomlFile::assign(const Parameter& parameter, const toml::node& node) const 
   }
   if (!node.is_array())
     refuse(node, parameter.key,
-           fmt::format("is no list; allowed: a list, each of it {}", allowed_text(parameter)));
+           fmt::format("is not a list; allowed: a list, each entry {}", allowed_text(parameter)));
   std::vector<std::string> texts;
   for (const toml::node& element : *node.as_array()) {
     texts.push_back(text_of(parameter, element));
@@ -199,7 +199,7 @@ void TomlFile::assign(const Parameter& parameter, const toml::node& node) const 
   }
   if (parameter.required && texts.empty())
     refuse(node, parameter.key,
-           fmt::format("is empty; allowed: a list, each of it {}", allowed_text(parameter)));
+           fmt::format("is empty; allowed: a list, each entry {}", allowed_text(parameter)));
   guarded([&] { assign_elements(parameter, texts); });
 }
 
@@ -219,13 +219,13 @@ TomlEntry TomlFile::entry_of(std::string_view key, const toml::node& node, bool 
     if (std::ranges::find(allowed, name.str()) == allowed.end())
       refuse(field, full, fmt::format("no such field; allowed: {}", fmt::join(allowed, ", ")));
     if (name != "from" && name != "source") continue;
-    if (!field.is_string()) refuse(field, full, "is no string; allowed: a string");
+    if (!field.is_string()) refuse(field, full, "is not a string; allowed: a string");
     (name == "from" ? entry.from : entry.source) = field.as_string()->get();
   }
   const bool given =
       entry.table->contains("from") && entry.table->contains("source") && !entry.source.empty();
   if (!given && (complete || entry.table->contains("from")))
-    refuse(node, key, "says not where it comes from; allowed: { value, from, source }, none empty");
+    refuse(node, key, "does not say where it comes from; allowed: { value, from, source }, none empty");
   return entry;
 }
 

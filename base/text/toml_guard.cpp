@@ -50,8 +50,8 @@ void guard_toml(std::string_view text, const std::string& file) {
   while (!text.empty()) {
     const char c = text.front();
     if (c == '.' && ++dots > kMostDots)
-      throw InputError(fmt::format("{}:{}: has more than {} dots; allowed are keys of a few parts", file,
-                                   line, kMostDots));
+      throw InputError(
+          fmt::format("{}:{}: has more than {} dots; allowed: keys of a few parts", file, line, kMostDots));
     if (static_cast<unsigned char>(c) >= 0x80 && place.in_code())
       throw InputError(fmt::format(
           "{}:{}: not valid TOML: a character outside ASCII; allowed in strings and comments", file, line));

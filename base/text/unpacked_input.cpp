@@ -20,7 +20,7 @@ class Unpacking final : public std::streambuf {
  public:
   Unpacking(const std::string& path, std::ifstream stream)
       : path_(path), stream_(std::move(stream)), packed_(kUnpackedPiece), unpacked_(kUnpackedPiece) {
-    if (inflateInit2(&state_, kGzipOnly) != Z_OK) fail("zlib cannot begin");
+    if (inflateInit2(&state_, kGzipOnly) != Z_OK) fail("zlib cannot be initialised");
   }
   ~Unpacking() override { inflateEnd(&state_); }
   Unpacking(const Unpacking&) = delete;
@@ -47,7 +47,7 @@ class Unpacking final : public std::streambuf {
       if (status == Z_STREAM_END) {
         // Another one may stand behind it, as `cat a.gz b.gz` makes them.
         ended_ = state_.avail_in == 0 && !refill();
-        if (!ended_ && inflateReset(&state_) != Z_OK) fail("zlib cannot begin again");
+        if (!ended_ && inflateReset(&state_) != Z_OK) fail("zlib cannot be reset");
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
         fail(state_.msg != nullptr ? state_.msg : "is damaged");
       }

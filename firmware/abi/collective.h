@@ -5,11 +5,11 @@
  *   all-gather      out, of every rank: the parts of rank 0, 1, ... Each block writes a slice to one peer
  *   reduce-scatter  out: the sum of what all ranks have for this one. Each block writes a slice to one peer's
  *                   window; then what has arrived is summed
- *   all-reduce      out: the sum over all ranks. As reduce-scatter, but every rank is sent all: for what is
- * small
+ *   all-reduce      out: the sum over all ranks. As reduce-scatter, but every rank is sent all: for small
+ *                   amounts
  *
- * Sums are BF16, added up in FP32 in order of ranks, rounded once. Ranks tell each other by flags: words of
- * 32 B that hold the number of the launch.
+ * Sums are BF16, added up in FP32 in order of ranks, rounded once. Ranks signal to each other by flags: words
+ * of 32 B that hold the number of the launch.
  */
 #ifndef CM384_ABI_COLLECTIVE_H
 #define CM384_ABI_COLLECTIVE_H

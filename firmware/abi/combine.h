@@ -3,8 +3,8 @@
  *
  * Combine uses the windows of dispatch (abi/dispatch.h): of the half that its own state word names, the
  * combine area, slot token * (top_k + shared) + k of align512(2 * hidden) bytes, and in the status window at
- * CM384_STATUS_COMBINE_OFFSET either one entry of 32 B a slot, all words 1.0f when the row is there
- * (completion by flag), or one entry a token whose word 0 counts the rows that are there (completion by
+ * CM384_STATUS_COMBINE_OFFSET either one entry of 32 B per slot, all words 1.0f when the row is there
+ * (completion by flag), or one entry per token whose word 0 counts the rows that are there (completion by
  * atomic add). The receiver zeroes what it has consumed. Each block keeps the number of the half to use at
  * CM384_STATUS_COMBINE_STATE + block * 512.
  */
@@ -22,7 +22,7 @@ struct cm384_combine {
   uint32_t rank;
   uint32_t ranks;
   uint32_t batch;       /* tokens of this rank */
-  uint32_t top_k;       /* routed experts a token */
+  uint32_t top_k;       /* routed experts per token */
   uint32_t hidden;      /* elements per row; multiple of 32 */
   uint32_t experts;     /* logical routed experts */
   uint32_t shared;      /* shared experts that every token went to by dispatch (0 or more), weight 1 */

@@ -37,7 +37,7 @@ struct cm384_group_server {
   uint64_t ended; /* tasks of launches before this one */
   uint64_t reserved[5];
 };
-/* Boxes of a rank, one kind behind the other: by slot and rank what a rank has sent for a task; by phase,
+/* Boxes of a rank, one kind after another: by slot and rank what a rank has sent for a task; by phase,
  * slot and rank how far a rank is; by slot and rank what this rank sends; by slot four words: what it says of
  * its two phases, the last that ended, and how far its copies are. */
 struct cm384_group_post {

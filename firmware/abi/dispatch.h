@@ -55,14 +55,14 @@ struct cm384_dispatch {
   uint32_t rank;
   uint32_t ranks;
   uint32_t batch;         /* tokens of this rank */
-  uint32_t top_k;         /* routed experts a token */
+  uint32_t top_k;         /* routed experts per token */
   uint32_t hidden;        /* elements per row; multiple of 32 */
   uint32_t experts;       /* logical routed experts */
   uint32_t shared;        /* shared experts every token also goes to (0 or more) */
   uint32_t slots;         /* physical expert slots of the machine, shared ones inside */
   uint32_t local_experts; /* most slots on any rank: the stride of the windows */
   uint32_t own_experts;   /* slots on this rank */
-  uint32_t max_tokens;    /* positions a (source, slot) pair; at least every rank's batch */
+  uint32_t max_tokens;    /* positions per (source, slot) pair; at least every rank's batch */
   uint32_t reserved;
   uint64_t x;             /* bf16 [batch][hidden] */
   uint64_t expert_ids;    /* int32 [batch][top_k], distinct in a row, 0 .. experts - 1 */

@@ -29,13 +29,13 @@ struct cm384_ffn_w4a8 {
   struct cm384_ffn network;         /* both a are written by the AIVs: rows of k / 2 B, two for each of C */
   uint64_t x;                       /* GM: INT8, rows x hidden, dense */
   uint64_t hidden_rows;             /* GM: INT8, rows x width, dense: written by the AIVs */
-  uint64_t gate_up_sums, down_sums; /* GM: float a group and column: 8 * the sum of its weights */
+  uint64_t gate_up_sums, down_sums; /* GM: float per group and column: 8 * the sum of its weights */
 };
 
 struct cm384_ffn_bf16 {
   struct cm384_ffn network; /* its gate_up.a is written by the AIVs where there is an x */
   uint64_t x;               /* GM: INT8, rows x hidden, dense; 0: none, gate_up.a has the rows */
-  uint64_t scales;          /* GM: float a row */
+  uint64_t scales;          /* GM: float per row */
 };
 
 #endif

@@ -18,11 +18,11 @@
 #define CM384_FLASH_MOST_KEYS 512u
 
 struct cm384_flash_attention {
-  uint64_t q;         /* GM: tokens x heads x 192; a tile behind the last token is read, too */
+  uint64_t q;         /* GM: tokens x heads x 192; a tile past the last token is read too */
   uint64_t k;         /* GM: tokens x heads x 192 */
   uint64_t v;         /* GM: tokens x heads x 128 */
   uint64_t out;       /* GM: tokens x heads x 128 */
-  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) a block */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) bytes per block */
   uint32_t sequences, heads;
   uint32_t length;       /* tokens of each sequence, a multiple of 16 */
   uint32_t block_tokens; /* keys of a work item: 128, 256 or 512 */

@@ -23,10 +23,10 @@ struct cm384_flash_backward {
   uint64_t sums;  /* GM, F32: sequences x heads x length, log of the sum of exponentials of scaled scores; 512
                      B  behind are read, too */
   uint64_t rows;  /* GM, F32: as sums: D */
-  uint64_t added; /* GM, F32: dQ, dK, dV one behind the other */
+  uint64_t added; /* GM, F32: dQ, dK, dV one after another */
   uint64_t
-      gradients; /* GM, BF16: dQ, dK, dV one behind the other, of tokens x heads, kv_heads, kv_heads x 128 */
-  uint64_t workspace; /* GM: CM384_BACKWARD_WORKSPACE a block */
+      gradients; /* GM, BF16: dQ, dK, dV one after another, of tokens x heads, kv_heads, kv_heads x 128 */
+  uint64_t workspace; /* GM: CM384_BACKWARD_WORKSPACE bytes per block */
   uint32_t sequences, heads, kv_heads;
   uint32_t length; /* tokens of each sequence, a multiple of 16 */
   float scale;

@@ -11,10 +11,10 @@
 #include "firmware/abi/flash_attention.h"
 
 struct cm384_flash_grouped {
-  uint64_t q;         /* GM: tokens x heads x width; a tile behind the last token is read, too */
+  uint64_t q;         /* GM: tokens x heads x width; a tile past the last token is read too */
   uint64_t k, v;      /* GM: tokens x kv_heads x width */
   uint64_t out;       /* GM: tokens x heads x width */
-  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) a block, which is enough */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) bytes per block, which is enough */
   uint32_t sequences, heads, kv_heads;
   uint32_t length;       /* tokens of each sequence, a multiple of 16 */
   uint32_t block_tokens; /* keys of a work item: 128, 256 or 512 */

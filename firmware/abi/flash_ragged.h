@@ -1,5 +1,5 @@
 /* Arguments of kernel `flash_ragged`: causal attention of a prefill as flash_attention.h has it, over prompts
- * of any lengths, which stand one behind the other. Each query head has keys and values of its own (MLA), or
+ * of any lengths, which stand one after another. Each query head has keys and values of its own (MLA), or
  * groups of them share some. Kernel `flash_ragged_sinks`: of these with sinks, as flash_grouped.h has them.
  * Plain C.
  *
@@ -17,11 +17,11 @@ struct cm384_flash_tile {
 };
 
 struct cm384_flash_ragged {
-  uint64_t q;         /* GM: tokens x heads x key; a tile behind the last token is read, too */
+  uint64_t q;         /* GM: tokens x heads x key; a tile past the last token is read too */
   uint64_t k;         /* GM: tokens x kv_heads x key */
   uint64_t v;         /* GM: tokens x kv_heads x value */
   uint64_t out;       /* GM: tokens x heads x value */
-  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) a block, which is enough */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE(block_tokens) bytes per block, which is enough */
   uint64_t tiles;     /* GM: cm384_flash_tile each */
   uint32_t tile_count;
   uint32_t heads, kv_heads;

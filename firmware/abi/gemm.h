@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* BF16_PARTS: BF16 whose C stays FP32. INT4: B has 4 bits an element, two in a byte, the low half first; a
+/* BF16_PARTS: BF16 whose C stays FP32. INT4: B has 4 bits per element, two in a byte, the low half first; a
  * row x of A in INT8 stands there as two rows of 4 bits, x = 16 * first + second + 8, so that the products of
  * both are of 4 bits (kernel `ffn_w4a8`). Rows that are counted are those of C. */
 enum cm384_gemm_type {
@@ -42,9 +42,9 @@ struct cm384_gemm {
   uint64_t a_pitch, c_pitch;
   uint64_t a_group, c_group; /* bytes from a group's first row to the next group's; both 0: rows follow on */
   uint64_t group_rows;       /* GM: uint32_t per group, group_row_words words apart; 0 words: one for all */
-  uint64_t token_scales;     /* GM: float a row (INT8) */
-  uint64_t channel_scales;   /* GM: float a group and column (INT8) */
-  uint64_t workspace;        /* GM: CM384_GEMM_WORKSPACE(tiling) bytes a block (INT8) */
+  uint64_t token_scales;     /* GM: float per row (INT8) */
+  uint64_t channel_scales;   /* GM: float per group and column (INT8) */
+  uint64_t workspace;        /* GM: CM384_GEMM_WORKSPACE(tiling) bytes per block (INT8) */
   uint32_t groups, n, k;     /* k in elements */
   uint32_t type;             /* cm384_gemm_type */
   uint32_t b_nz;             /* 1: B is NZ */
@@ -65,7 +65,7 @@ struct cm384_split_gemm {
 #define CM384_GEMM_PITCH(tile_n) (((tile_n) + 15u) / 16u * 16u)
 /* Two tiles of S32 per block. */
 #define CM384_GEMM_WORKSPACE(t) (2ull * (t).tile_m * CM384_GEMM_PITCH((t).tile_n) * 4u)
-/* UBuffer an AIV takes: two pieces of S32 and of BF16, the scales of columns, rows, and rows spread over
+/* UBuffer that an AIV uses: two pieces of S32 and of BF16, the scales of columns, rows, and rows spread over
  * blocks. */
 #define CM384_GEMM_UBUFFER(t)                                                                 \
   ((t).vector_rows * CM384_GEMM_PITCH((t).tile_n) * 12u + CM384_GEMM_PITCH((t).tile_n) * 4u + \

@@ -22,9 +22,9 @@ struct cm384_gqa {
   uint64_t q;          /* GM: batch x queries x heads x width */
   uint64_t k, v;       /* GM: pages */
   uint64_t page_table; /* GM: uint32_t, batch x table_width: page of tokens 128 i .. of a sequence */
-  uint64_t kv_lens;    /* GM: uint32_t a sequence: tokens up to query 0; query i has i more; 1 or more */
+  uint64_t kv_lens;    /* GM: uint32_t per sequence: tokens up to query 0; query i has i more; 1 or more */
   uint64_t out;        /* GM: batch x queries x heads x width */
-  uint64_t workspace;  /* GM: CM384_GQA_WORKSPACE(a) a block */
+  uint64_t workspace;  /* GM: CM384_GQA_WORKSPACE(a) bytes per block */
   uint64_t partial_o;  /* GM: float, tasks x splits x tile rows x width, where splits > 1 */
   uint64_t partial_m;  /* GM: float, tasks x splits x tile rows: maxima of the scores */
   uint64_t partial_l;  /* GM: the same: sums of the exponentials */
@@ -42,7 +42,7 @@ struct cm384_gqa {
 
 struct cm384_gqa_sinks {
   struct cm384_gqa plain;
-  uint64_t sinks; /* GM: float for each row of a tile, padding too; one tile of a query behind the other */
+  uint64_t sinks; /* GM: float for each row of a tile, padding too; the tiles of a query one after another */
 };
 
 /* Rows of a KV head, of a tile; its tasks before they are split. */

@@ -1,4 +1,4 @@
-/* Arguments of kernels `gqa_prolog` and `gqa_output`: what stands before and behind decode attention over
+/* Arguments of kernels `gqa_prolog` and `gqa_output`: what precedes and follows decode attention over
  * grouped keys and values (gqa.h) in a layer. Products are BF16, or INT8: rows then are quantised to INT8
  * with a scale per token, and sums are scaled to BF16. All else is BF16. Plain C. One launch of groups (MIX)
  * each.

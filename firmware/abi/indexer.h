@@ -24,7 +24,7 @@ struct cm384_indexer {
   uint64_t weights;    /* GM: FP16, batch x queries x heads: with the scales of queries, and times 32 */
   uint64_t keys;       /* GM: pages */
   uint64_t page_table; /* GM: uint32_t, batch x table_width */
-  uint64_t kv_lens;    /* GM: uint32_t a sequence: tokens that query 0 sees; query i sees i more */
+  uint64_t kv_lens;    /* GM: uint32_t per sequence: tokens that query 0 sees; query i sees i more */
   uint64_t scores;     /* GM: float, batch x queries x CM384_INDEX_PITCH: without the scales of keys */
   uint32_t batch, queries;
   uint32_t heads; /* a multiple of 16, at most 64; queries at most 16, queries x heads at most 256 */

@@ -23,12 +23,12 @@ struct cm384_mla {
   uint64_t q;          /* GM: batch x queries x heads x 576 */
   uint64_t kv;         /* GM: pages */
   uint64_t page_table; /* GM: uint32_t, batch x table_width: page of tokens 128 i .. of a sequence */
-  uint64_t kv_lens;    /* GM: uint32_t a sequence: tokens that query 0 sees; query i sees i more; 1 or more */
-  uint64_t out;        /* GM: batch x queries x heads x 512 */
-  uint64_t workspace;  /* GM: CM384_MLA_WORKSPACE(a) a block */
-  uint64_t partial_o;  /* GM: float, batch x queries x splits x heads x 512, where splits > 1 */
-  uint64_t partial_m;  /* GM: float, batch x queries x splits x heads: maxima of the scores */
-  uint64_t partial_l;  /* GM: the same: sums of the exponentials */
+  uint64_t kv_lens; /* GM: uint32_t per sequence: tokens that query 0 sees; query i sees i more; 1 or more */
+  uint64_t out;     /* GM: batch x queries x heads x 512 */
+  uint64_t workspace; /* GM: CM384_MLA_WORKSPACE(a) bytes per block */
+  uint64_t partial_o; /* GM: float, batch x queries x splits x heads x 512, where splits > 1 */
+  uint64_t partial_m; /* GM: float, batch x queries x splits x heads: maxima of the scores */
+  uint64_t partial_l; /* GM: the same: sums of the exponentials */
   uint32_t batch, queries;
   uint32_t heads; /* a multiple of 16, at most 128 */
   uint32_t table_width;

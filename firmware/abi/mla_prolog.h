@@ -1,12 +1,12 @@
-/* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, with the key
+/* Arguments of kernel `mla_prolog`: what precedes decode attention (mla.h) in a layer, with the key
  * projection absorbed into the queries. `down` and `up` are both BF16, or both INT8: norms then give INT8
  * with a scale per token, and sums are scaled to BF16. All else is BF16. Plain C.
  *
  *   x' = norm(x)                                    rows of hidden
  *   latents = x' * down: q_lora for the queries, 512 for the cache, 64 to be rotated for the cache
  *   cache[slot] = norm(512), rope(64)
- *   queries = norm(q_lora) * up                     128 and 64 a head
- *   out = (128 of a head) * absorb[head], rope(64)  512 and 64 a head: q of kernel `mla`
+ *   queries = norm(q_lora) * up                     128 and 64 per head
+ *   out = (128 of a head) * absorb[head], rope(64)  512 and 64 per head: q of kernel `mla`
  *
  * norm(v) = v / sqrt(mean(v^2) + epsilon) * gamma. rope rotates elements i and 32 + i by the angle i of the
  * token's position (the halves of a head, as after the usual permutation of the weights' columns). All that
@@ -32,7 +32,7 @@ struct cm384_mla_prolog {
   uint64_t kv;    /* GM: pages */
   struct cm384_gemm down;   /* a and token_scales: x', written by the AIVs; c: latents */
   struct cm384_gemm up;     /* a and token_scales: normed latents of the queries, the same; c: queries */
-  struct cm384_gemm absorb; /* a group a head; a: queries; c: out */
+  struct cm384_gemm absorb; /* one group per head; a: queries; c: out */
   uint32_t tokens;
   uint32_t hidden; /* a multiple of 64, at most 8192 */
   uint32_t q_lora; /* the same */

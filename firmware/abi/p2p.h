@@ -14,7 +14,7 @@ enum cm384_p2p_mode {
   CM384_P2P_READ = 0,   /* MTE2: target memory -> UBuffer */
   CM384_P2P_WRITE = 1,  /* MTE3: UBuffer -> target memory; every 32-bit word written is `pattern` + block */
   CM384_P2P_ATOMIC = 2, /* MTE3 atomic add of int32: adds `pattern` to every word */
-  CM384_P2P_PING = 3,   /* writes chunk_bytes, then a flag, then waits for the echo; one sample a round */
+  CM384_P2P_PING = 3,   /* writes chunk_bytes, then a flag, then waits for the echo; one sample per round */
   CM384_P2P_ECHO = 4    /* the other side of PING */
 };
 
@@ -44,7 +44,7 @@ struct cm384_p2p {
 struct cm384_p2p_result {
   uint64_t start_cycle; /* before the first issue */
   uint64_t end_cycle;   /* after the last completion */
-  uint64_t start_sys;   /* the same in ticks of the 50 MHz counter */
+  uint64_t start_sys;   /* the same in ticks of the system counter */
   uint64_t end_sys;
   uint64_t samples; /* instructions (or round trips) timed alone, without warm-up; 0 when buffers > 1 */
   uint64_t sum_cycles;

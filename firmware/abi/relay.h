@@ -4,12 +4,12 @@
  * Ranks are numbered through, as many in each supernode; the relay of a rank in another supernode is the rank
  * of the same number there. Dispatch sends a token's row once to each other supernode that has experts for
  * it: to the relay's relay window, by the RDMA plane; the relay copies it on to the windows of these experts'
- * ranks, by the Unified Bus of its supernode, and tells them the counts. Combine goes the way back: experts
+ * ranks, by the Unified Bus of its supernode, and sends them the counts. Combine goes the way back: experts
  * bring their outputs to the relay, which adds them up by weight, rounds the sum to BF16 and sends it to the
  * token's rank.
  *
  * A relay window has two halves, used in turn as those of the data window. What a half holds, by supernode of
- * the sender: see cm384_relay_window. Flags are entries of 32 B, 1.0f where set; whom they tell clears them.
+ * the sender: see cm384_relay_window. Flags are entries of 32 B, 1.0f where set; the receiver clears them.
  */
 #ifndef CM384_ABI_RELAY_H
 #define CM384_ABI_RELAY_H

@@ -6,17 +6,19 @@
  *   add_rms_norm   out1 = in0 + in1; out0 = out1 / sqrt(mean(out1^2) + epsilon) * in2, one row of gamma; the
  *                  norm is that of the sum in FP32
  *   quantise_rows  out0 = int8(in0 * factor), nearest even, saturating. Dynamic: the factor is 127 / max
- * |in0| of the row, out1 its inverse, a float per row. Static: in1 holds a float per column swiglu_rows out0
- * = silu(first half of the row) * second half: rows of width, from rows of 2 * width softmax        out0 =
- * exp(in0 - max) / sum(exp(in0 - max)); floats, not BF16
+ *                  |in0| of the row, out1 its inverse, a float per row. Static: in1 holds a float per column
+ *
+ *   swiglu_rows    out0 = silu(first half of the row) * second half: rows of width, from rows of 2 * width
+ *
+ *   softmax        out0 = exp(in0 - max) / sum(exp(in0 - max)); floats, not BF16
  *
  *   quantise_tiles  the same, several rows at a time, where they are short
  *
  *   head_norm_rows  out0 = in0 / sqrt(mean(in0^2) + epsilon) * in2, one row of gamma; rows of 64 or 128
  *
- *   sort_rows      out0 = each row of in0 by value, largest first, equals as they stood; floats. out1 =
- *   the columns they stood in, uint32_t. in1, in2: room for 8 B an element. Rows of any width; in0 is no
- *   payload, since what a merge takes depends on it
+ *   sort_rows      out0 = each row of in0 by value, largest first, equal ones in their order; floats. out1 =
+ *                  their columns, uint32_t. in1, in2: room for 8 B per element. Rows of any width; in0 is no
+ *                  payload, since what a merge reads depends on it
  *
  * Blocks are AIVs. `add` takes all rows as one; the others deal whole rows out to blocks.
  * `sort_rows` has the same number of blocks for every row, if there are more than rows.

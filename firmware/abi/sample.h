@@ -1,6 +1,6 @@
 /* Arguments of the kernel `sample`, which chooses a word for each row of a head. Plain C. Blocks are AIVs.
  *
- * Of a row's shares the top_k largest are kept, of equals those that stand first; of these the shortest
+ * Of a row's shares the top_k largest are kept, of equal ones the first; of these the shortest
  * beginning, largest first, whose sum reaches top_p, or all. The row's draw times the sum of what is kept
  * falls on one of them: out is its column, and its share of that sum.
  *

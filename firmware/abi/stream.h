@@ -17,8 +17,8 @@ struct cm384_stream {
   uint64_t rows;         /* 12288 in A6 */
   uint64_t row_bytes;    /* 24576 (half); 24574 for N = 12287 */
   uint64_t pitch;        /* bytes, at least row_bytes */
-  uint32_t block_count;  /* rows an instruction: 1, 64 */
-  uint32_t block_bytes;  /* bytes of a row an instruction: 128, 2048 */
+  uint32_t block_count;  /* rows per instruction: 1, 64 */
+  uint32_t block_bytes;  /* bytes of a row per instruction: 128, 2048 */
   uint32_t buffer_bytes; /* at least block_count * align32(block_bytes); buffers * buffer_bytes <= 184 KiB */
   uint32_t buffers;      /* 1..8 */
   uint32_t passes;       /* how often a range is read */

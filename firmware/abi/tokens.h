@@ -3,15 +3,21 @@
  * Blocks are AIVs; each takes whole tokens.
  *
  *   gate             scores = sigmoid(logits); chosen by scores + bias: of groups of 32 experts the
- * top_groups with the largest sums of two, of their experts top_k. A place further on counts 2^-22 less, so
- * that of equal ones the first is chosen. weights = scores of the chosen, times scale over their sum
+ *                    top_groups with the largest sums of two, of their experts top_k. Each place further
+ *                    on subtracts 2^-22, so that of equal ones the first is chosen. weights = scores of
+ *                    the chosen, times scale over their sum
+ *
  *   gate_any         the same with groups of any multiple of 8 experts, or without groups, and `chosen`
- * experts. CM384_GATE_SOFTMAX: scores = softmax(logits + bias), chosen by logits + bias, of which a place
- * further on counts 2^-19 less. CM384_GATE_AS_THEY_ARE: weights = scores times scale
- *   interleave_rope  rows of 64 (heads of a token) whose elements 2i and 2i + 1 are a plane, turned by angle
- * i of the token's position; out: first elements of all planes, then the second ones kv_norm_rope     rows of
- * 512 and 64: the first normed (root mean square, gamma) and the others turned, to the token's slot of the
- * cache
+ *                    experts. CM384_GATE_SOFTMAX: scores = softmax(logits + bias), chosen by logits + bias,
+ *                    from which each place further on subtracts 2^-19. CM384_GATE_AS_THEY_ARE: weights =
+ *                    scores times scale
+ *
+ *   interleave_rope  rows of 64 (heads of a token) whose elements 2i and 2i + 1 are a plane, turned by
+ *                    angle i of the token's position; out: first elements of all planes, then the second
+ *                    ones
+ *
+ *   kv_norm_rope     rows of 512 and 64: the first normed (root mean square, gamma) and the others turned, to
+ *                    the token's slot of the cache
  */
 #ifndef CM384_ABI_TOKENS_H
 #define CM384_ABI_TOKENS_H

@@ -10,12 +10,12 @@ class AddChunks {
   explicit AddChunks(const cm384_rows& a) : a_(a), all_(static_cast<uint64_t>(a.rows) * a.width) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      x_[b] = places.Take(a.chunk * 2);
-      y_[b] = places.Take(a.chunk * 2);
-      sum_[b] = places.Take(a.chunk * 2);
+      x_[b] = places.Allocate(a.chunk * 2);
+      y_[b] = places.Allocate(a.chunk * 2);
+      sum_[b] = places.Allocate(a.chunk * 2);
     }
-    left_ = LocalTensor<float>(places.Take(a.chunk * 4));
-    right_ = LocalTensor<float>(places.Take(a.chunk * 4));
+    left_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
+    right_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
   }
 
   void Load(uint32_t item, uint32_t b) {

@@ -10,15 +10,15 @@ class AddRmsNorm {
   explicit AddRmsNorm(const cm384_rows& a) : a_(a), count_(static_cast<int>(a.width)) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      x_[b] = places.Take(a.width * 2);
-      residual_[b] = places.Take(a.width * 2);
-      sum_[b] = places.Take(a.width * 2);
-      out_[b] = places.Take(a.width * 2);
+      x_[b] = places.Allocate(a.width * 2);
+      residual_[b] = places.Allocate(a.width * 2);
+      sum_[b] = places.Allocate(a.width * 2);
+      out_[b] = places.Allocate(a.width * 2);
     }
-    row_ = LocalTensor<float>(places.Take(a.width * 4));
-    work_ = LocalTensor<float>(places.Take(a.width * 4));
-    gamma_ = places.Take(a.width * 2);
-    total_ = LocalTensor<float>(places.Take(256));
+    row_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    work_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    gamma_ = places.Allocate(a.width * 2);
+    total_ = LocalTensor<float>(places.Allocate(256));
   }
 
   // Its flag is one that rows do not use.

@@ -14,7 +14,7 @@ inline Bytes Slice(Bytes of, uint32_t count, uint32_t index) {
   return {first < of.last ? first : of.last, last < of.last ? last : of.last};
 }
 
-// Bytes `part` of `from` to the same of `to`, in chunks by two buffers, which stand one behind the other at
+// Bytes `part` of `from` to the same of `to`, in chunks by two buffers, which lie one after another at
 // `buffers`, which like `chunk` is read at each use. Uses the flags 0 and 1 of MTE3_MTE2 and MTE2_MTE3.
 inline void CopyChunks(uint64_t to, uint64_t from, Bytes part, const uint32_t& buffers,
                        const uint32_t& chunk) {

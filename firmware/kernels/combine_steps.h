@@ -1,5 +1,5 @@
 // FusedCombine by AIV-Direct: every block writes its share of the experts' outputs straight into the windows
-// of the ranks that the tokens came from and tells them row by row; then it waits for the rows of its share
+// of the ranks that the tokens came from and signals them row by row; then it waits for the rows of its share
 // of the own tokens and sums them by weight. Follows ascend-facts B4 step by step (MoeDistributeCombineV2).
 // Arguments, windows: firmware/abi/combine.h.
 //
@@ -141,7 +141,7 @@ class Combine {
     sum_.Close();
   }
 
-  // Polls until all rows of a token are there, then clears what said so for the call after the next.
+  // Polls until all rows of a token are there, then clears their flags for the call after the next.
   void AwaitToken(uint32_t token) const {
     if (a_.completion == CM384_COMBINE_ATOMIC) {
       const uint64_t address = StatusArea(own_status_) + token * CM384_STATUS_ENTRY_BYTES;

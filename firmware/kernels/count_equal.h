@@ -1,4 +1,4 @@
-// How often a value stands in a list, by vector instructions (ascend-facts B2.3: the position of a pair in
+// How often a value occurs in a list, by vector instructions (ascend-facts B2.3: the position of a pair in
 // its expert's slot).
 #pragma once
 
@@ -21,7 +21,7 @@ CM384_INLINE uint32_t CountEqual(const AscendC::LocalTensor<int32_t>& values,
   PipeBarrier<PIPE_V>();
   Mins(work1, work0, 1, n);
   PipeBarrier<PIPE_V>();
-  TreeSum(sum, work1, work0, n);  // how many are another
+  TreeSum(sum, work1, work0, n);  // how many differ
   SetFlag<HardEvent::V_S>(EVENT_ID0);
   WaitFlag<HardEvent::V_S>(EVENT_ID0);
   return count - static_cast<uint32_t>(sum.GetValue(0));

@@ -6,7 +6,7 @@
 #include "grouped_tiles.h"
 #include "kernel_operator.h"
 
-// What the AICs and their AIVs tell each other. Slot s of the workspace: full, free again.
+// What the AICs and their AIVs signal to each other. Slot s of the workspace: full, free again.
 inline constexpr uint16_t kWorkspaceFull = 0, kWorkspaceFree = 2;
 
 CM384_INLINE uint32_t RoundUp(uint32_t value, uint32_t to) {

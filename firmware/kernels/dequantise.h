@@ -13,18 +13,18 @@ class Dequantiser {
         sub_block_(sub_block),
         workspace_(a.workspace + group * CM384_GEMM_WORKSPACE(a.tiling)) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += bytes;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(rows_ * pitch_ * 4);
-      out_[b] = take(rows_ * pitch_ * 2);
-      token_[b] = take(rows_ * 4);
-      spread_[b] = take(rows_ * 32);
+      in_[b] = allocate(rows_ * pitch_ * 4);
+      out_[b] = allocate(rows_ * pitch_ * 2);
+      token_[b] = allocate(rows_ * 4);
+      spread_[b] = allocate(rows_ * 32);
     }
-    channel_ = take(pitch_ * 4);
+    channel_ = allocate(pitch_ * 4);
   }
 
   void Run(TileWalker walker) {

@@ -7,7 +7,7 @@
 
 class PairDequantiser {
  public:
-  // `sums`: float a group and column, 8 * the sum of its weights.
+  // `sums`: float per group and column, 8 * the sum of its weights.
   PairDequantiser(const cm384_gemm& a, uint64_t sums, uint32_t group, uint32_t sub_block)
       : a_(a),
         sums_(sums),
@@ -16,19 +16,19 @@ class PairDequantiser {
         sub_block_(sub_block),
         workspace_(a.workspace + group * CM384_GEMM_WORKSPACE(a.tiling)) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += (bytes + 31) / 32 * 32;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(pairs_ * pitch_ * 8);
-      out_[b] = take(pairs_ * pitch_ * 2);
-      token_[b] = take(pairs_ * 4);
-      spread_[b] = take((pairs_ + 7) / 8 * 256);
+      in_[b] = allocate(pairs_ * pitch_ * 8);
+      out_[b] = allocate(pairs_ * pitch_ * 2);
+      token_[b] = allocate(pairs_ * 4);
+      spread_[b] = allocate((pairs_ + 7) / 8 * 256);
     }
-    channel_ = take(pitch_ * 4);
-    offset_ = take(pitch_ * 4);
+    channel_ = allocate(pitch_ * 4);
+    offset_ = allocate(pitch_ * 4);
   }
 
   void Run(TilesOf<2> walker) {

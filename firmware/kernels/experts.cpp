@@ -1,4 +1,4 @@
-// Stands in for the experts' compute in studies of communication: keeps its core for the ticks of the 50 MHz
+// Stands in for the experts' compute in studies of communication: keeps its core for the ticks of the system
 // counter that its argument says.
 #include "kernel_operator.h"
 

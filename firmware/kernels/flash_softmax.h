@@ -87,10 +87,10 @@ class FlashSoftmax {
   static constexpr uint32_t kSum = 0, kStrips = kSum + kRows * Form::kWidth * 4,
                             kPiecesAt = kStrips + 2 * kStripElements * 4,
                             kGroups = kPiecesAt + kRows * Form::kWidth * 4,
-                            kFactors = kGroups + kStripElements / 8 * 4,  // three, a block a row
+                            kFactors = kGroups + kStripElements / 8 * 4,  // three, one block per row
       kWeights = kFactors + 3 * kRows * 32,  // two: a strip's probabilities, in NZ
       kSpread = kWeights + 2 * kWeightBytes,
-                            kMaximum = kSpread + kRows * 32,  // a value a row, as all that follow
+                            kMaximum = kSpread + kRows * 32,  // one value per row, as all that follow
       kTotals = kMaximum + kRows * 4,                         // three, of a task each
       kRow = kTotals + 3 * kRows * 4, kFactor = kRow + kRows * 4,
                             kTriangles = kFactor + kRows * 4,  // of what the last block hides, the first
@@ -167,7 +167,7 @@ class FlashSoftmax {
     return item.last;
   }
 
-  // One value a row of a strip.
+  // One value per row of a strip.
   template <class Block, class Whole>
   CM384_INLINE void ReduceRows(const Vector& to, const Vector& strip, uint32_t columns, Block&& block,
                                Whole&& whole) {

@@ -13,24 +13,24 @@ class Gate {
  public:
   explicit Gate(const cm384_gate& a) : a_(a), experts_(a.experts), repeats_(a.experts / 64), choice_(a) {
     Places places;
-    const auto row = [&](uint32_t rows) { return Vector(places.Take(rows * experts_ * 4)); };
+    const auto row = [&](uint32_t rows) { return Vector(places.Allocate(rows * experts_ * 4)); };
     for (uint32_t b = 0; b < 2; ++b) {
       in_[b] = row(1);
-      weights_[b] = Vector(places.Take(256));
-      ids_[b] = AscendC::LocalTensor<int32_t>(places.Take(256));
+      weights_[b] = Vector(places.Allocate(256));
+      ids_[b] = AscendC::LocalTensor<int32_t>(places.Allocate(256));
     }
     bias_ = row(1);
     numbers_ = row(1);
     keys_ = row(1);
     work_ = row(1);
     hot_ = row(choice_.chosen());
-    lanes_ = Vector(places.Take(choice_.chosen() * 256));
-    products_ = Vector(places.Take(choice_.chosen() * 256));
-    most_ = Vector(places.Take(256));
-    second_ = Vector(places.Take(256));
-    chosen_ = Vector(places.Take(256));
-    spread_ = Vector(places.Take(Choice::kFixed ? 512 : 2048));
-    value_ = Vector(places.Take(256));
+    lanes_ = Vector(places.Allocate(choice_.chosen() * 256));
+    products_ = Vector(places.Allocate(choice_.chosen() * 256));
+    most_ = Vector(places.Allocate(256));
+    second_ = Vector(places.Allocate(256));
+    chosen_ = Vector(places.Allocate(256));
+    spread_ = Vector(places.Allocate(Choice::kFixed ? 512 : 2048));
+    value_ = Vector(places.Allocate(256));
   }
 
   // Once: biases, and the experts' numbers: eight by the scalar unit, then twice as many each time.

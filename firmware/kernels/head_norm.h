@@ -31,7 +31,7 @@ class HeadNorm {
     PipeBarrier<PIPE_V>();
   }
 
-  // In place; `work` has room for the rows. A barrier stands behind it; up to 255 rows.
+  // In place; `work` has room for the rows. A barrier follows; up to 255 rows.
   CM384_INLINE void Rows(const AscendC::LocalTensor<float>& heads, const AscendC::LocalTensor<float>& work,
                          uint32_t rows) const {
     using namespace AscendC;

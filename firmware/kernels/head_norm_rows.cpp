@@ -13,13 +13,13 @@ class HeadNormRows {
   HeadNormRows(const cm384_rows& a, Range rows)
       : a_(a), rows_(rows), tile_(a.chunk / kWidth), norm_(tile_, 0, a.epsilon) {
     Places places;
-    places.Take(kHeadNormBytes(tile_, kWidth));
+    places.Allocate(kHeadNormBytes(tile_, kWidth));
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.chunk * 2);
-      out_[b] = places.Take(a.chunk * 2);
+      in_[b] = places.Allocate(a.chunk * 2);
+      out_[b] = places.Allocate(a.chunk * 2);
     }
-    values_ = LocalTensor<float>(places.Take(a.chunk * 4));
-    work_ = LocalTensor<float>(places.Take(a.chunk * 4));
+    values_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
+    work_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
   }
 
   void Open() const { norm_.Open(a_.in[2], 2); }

@@ -18,20 +18,20 @@ class IndexToken {
   explicit IndexToken(const cm384_index_prolog& a) : a_(a), rows_(a.heads + 1) {
     const uint32_t all = a.heads + 8;
     Places places;
-    in_ = places.Take(all * kWidth * 2);
-    weights_in_ = places.Take(a.heads * 2);
-    norm_in_ = places.Take(2 * kWidth * 2);
-    angles_ = places.Take(128 * 4);
-    tile_ = places.Take(all * kWidth * 4);
-    work_ = places.Take(all * kWidth * 4);
-    out_ = places.Take(all * kWidth);
-    largest_ = places.Take(all * 4);
-    factors_ = places.Take(all * 4);
-    spread_ = places.Take(all * 32);
-    weights_ = places.Take(a.heads * 4);
-    norm_ = places.Take(2 * kWidth * 4);
-    partial_ = places.Take(1024);
-    sum_ = places.Take(64);
+    in_ = places.Allocate(all * kWidth * 2);
+    weights_in_ = places.Allocate(a.heads * 2);
+    norm_in_ = places.Allocate(2 * kWidth * 2);
+    angles_ = places.Allocate(128 * 4);
+    tile_ = places.Allocate(all * kWidth * 4);
+    work_ = places.Allocate(all * kWidth * 4);
+    out_ = places.Allocate(all * kWidth);
+    largest_ = places.Allocate(all * 4);
+    factors_ = places.Allocate(all * 4);
+    spread_ = places.Allocate(all * 32);
+    weights_ = places.Allocate(a.heads * 4);
+    norm_ = places.Allocate(2 * kWidth * 4);
+    partial_ = places.Allocate(1024);
+    sum_ = places.Allocate(64);
   }
 
   // Gamma and beta.

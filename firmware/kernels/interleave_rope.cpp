@@ -9,9 +9,9 @@ class RopeTokens {
  public:
   RopeTokens(const cm384_interleave_rope& a, Places& places) : a_(a), rope_(places, a.heads) {
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = places.Take(a.heads * InterleavedRope::kWidth * 2);
-      out_[b] = places.Take(a.heads * InterleavedRope::kWidth * 2);
-      angles_[b] = LocalTensor<float>(places.Take(512));
+      in_[b] = places.Allocate(a.heads * InterleavedRope::kWidth * 2);
+      out_[b] = places.Allocate(a.heads * InterleavedRope::kWidth * 2);
+      angles_[b] = LocalTensor<float>(places.Allocate(512));
     }
   }
 

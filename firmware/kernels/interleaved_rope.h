@@ -10,11 +10,11 @@ class InterleavedRope {
 
   // For `rows` rows at a time, an even number.
   InterleavedRope(Places& places, uint32_t rows) : rows_(rows) {
-    const auto take = [&] { return AscendC::LocalTensor<float>(places.Take(rows * kWidth * 4)); };
-    all_ = take();
-    first_ = take();
-    second_ = take();
-    turned_ = take();
+    const auto allocate = [&] { return AscendC::LocalTensor<float>(places.Allocate(rows * kWidth * 4)); };
+    all_ = allocate();
+    first_ = allocate();
+    second_ = allocate();
+    turned_ = allocate();
   }
 
   // Rows of BF16 at `in`, turned by the cosines and sines at `angles`: first elements to `out`, the second

@@ -11,15 +11,15 @@ class KvNormRope {
  public:
   KvNormRope(const cm384_kv_norm_rope& a, Places& places) : a_(a), rope_(places, 2) {
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = places.Take((kLatent + 2 * kRope) * 2);
-      latent_[b] = places.Take(kLatent * 2);
-      key_[b] = places.Take(2 * kRope * 2);
-      angles_[b] = LocalTensor<float>(places.Take(512));
+      in_[b] = places.Allocate((kLatent + 2 * kRope) * 2);
+      latent_[b] = places.Allocate(kLatent * 2);
+      key_[b] = places.Allocate(2 * kRope * 2);
+      angles_[b] = LocalTensor<float>(places.Allocate(512));
     }
-    row_ = LocalTensor<float>(places.Take(kLatent * 4));
-    work_ = LocalTensor<float>(places.Take(kLatent * 4));
-    gamma_ = places.Take(kLatent * 2);
-    total_ = LocalTensor<float>(places.Take(256));
+    row_ = LocalTensor<float>(places.Allocate(kLatent * 4));
+    work_ = LocalTensor<float>(places.Allocate(kLatent * 4));
+    gamma_ = places.Allocate(kLatent * 2);
+    total_ = LocalTensor<float>(places.Allocate(256));
   }
 
   void LoadGamma() {

@@ -54,7 +54,7 @@ class MlaCube {
   static constexpr uint32_t kL0cBytes = 128 * 1024;
   // Columns of the latent, a product at a time: many, but so few that L0C holds some products beside scores.
   static constexpr uint32_t kMostColumns = 64, kWantedPlaces = 4, kMostPlaces = 6;
-  static constexpr uint32_t kStep = 8;        // blocks of 16 elements of k, a step, at most
+  static constexpr uint32_t kStep = 8;        // blocks of 16 elements of k per step, at most
   static constexpr uint32_t kScoreSteps = 6;  // what the columns of 2 or 3 chunks make of it
   static constexpr uint32_t kLatentColumns = CM384_MLA_LATENT / 16, kRopeColumns = CM384_MLA_ROPE / 16;
 

@@ -14,7 +14,7 @@
 
 #include "kernel_operator.h"
 
-// What an AIC and its AIVs tell each other, each once an item.
+// What an AIC and its AIVs signal to each other, each once per item.
 inline constexpr uint16_t kScoresReady = 0, kProbabilitiesReady = 1, kProductsReady = 2;
 
 template <class Form>
@@ -31,22 +31,22 @@ class OnlineSoftmax {
         space_(a, group),
         walker_(a, group, groups) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += (bytes + 31) / 32 * 32;
       return at;
     };
-    sum_ = take(rows_ * Form::kWidth * 4);
-    scores_ = take(rows_ * a.block_tokens * 4);
-    for (uint32_t b = 0; b < 2; ++b) groups_[b] = take(rows_ * 32);
+    sum_ = allocate(rows_ * Form::kWidth * 4);
+    scores_ = allocate(rows_ * a.block_tokens * 4);
+    for (uint32_t b = 0; b < 2; ++b) groups_[b] = allocate(rows_ * 32);
     for (uint32_t b = 0; b < 3; ++b) {
-      maximum_[b] = take(kRepeatBytes);
-      total_[b] = take(kRepeatBytes);
-      factors_[b] = take(rows_ * 32);
+      maximum_[b] = allocate(kRepeatBytes);
+      total_[b] = allocate(kRepeatBytes);
+      factors_[b] = allocate(rows_ * 32);
     }
-    row_ = take(kRepeatBytes);
-    factor_ = take(kRepeatBytes);
-    if constexpr (kHasSinks) take(kRepeatBytes);  // behind factor_
+    row_ = allocate(kRepeatBytes);
+    factor_ = allocate(kRepeatBytes);
+    if constexpr (kHasSinks) allocate(kRepeatBytes);  // behind factor_
     PlacePieces(next);
   }
 
@@ -68,10 +68,10 @@ class OnlineSoftmax {
   }
 
  private:
-  static constexpr uint32_t kColumns = Form::kWidth < 128 ? Form::kWidth : 128;  // of a row, a piece
+  static constexpr uint32_t kColumns = Form::kWidth < 128 ? Form::kWidth : 128;  // of a row, per piece
   static constexpr bool kHasSinks = requires(const Arguments& a, const Item& item) { Form::Sinks(a, item); };
   static constexpr uint32_t kMostPieces = 6;
-  static constexpr uint32_t kRepeatBytes = 256;  // a value a row
+  static constexpr uint32_t kRepeatBytes = 256;  // one value per row
 
   // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty
   // while products are added: its second half as soon as the probabilities have shrunk to the first half, and
@@ -106,7 +106,7 @@ class OnlineSoftmax {
   using Vector = AscendC::LocalTensor<float>;
   Vector At(uint32_t offset, uint32_t count) const { return Vector(offset, count); }
 
-  // One value a row out of the items' tokens, by way of one a 32 B block.
+  // One value per row out of the items' tokens, by way of one per 32 B block.
   template <class Block, class Both>
   CM384_INLINE void ReduceRows(const Vector& to, const Vector& scores, uint32_t count, Block&& block,
                                Both&& both) {
@@ -348,7 +348,7 @@ class OnlineSoftmax {
   typename Form::Walker walker_;
   // Offsets in the UBuffer. Of a task: sum of the products, maxima and sums of the exponentials.
   uint32_t sum_, scores_, maximum_[3], total_[3];
-  uint32_t factors_[3];  // what an item's maximum makes of the sum before, a block a row
+  uint32_t factors_[3];  // what an item's maximum makes of the sum before, one block per row
   uint32_t groups_[2], row_, factor_;
   uint32_t piece_[kMostPieces];     // of a product, taken in turn
   uint32_t buffers_ = 0;            // of them

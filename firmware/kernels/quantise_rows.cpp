@@ -12,14 +12,14 @@ class QuantiseRows {
       : a_(a), count_(static_cast<int>(a.width)), by_column_((a.flags & CM384_ROWS_STATIC) != 0) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.width * 2);
-      out_[b] = places.Take(a.width);
-      scale_[b] = places.Take(256);
+      in_[b] = places.Allocate(a.width * 2);
+      out_[b] = places.Allocate(a.width);
+      scale_[b] = places.Allocate(256);
     }
-    row_ = LocalTensor<float>(places.Take(a.width * 4));
-    work_ = LocalTensor<float>(places.Take(a.width * 4));
-    if (by_column_) factors_ = LocalTensor<float>(places.Take(a.width * 4));
-    maximum_ = LocalTensor<float>(places.Take(256));
+    row_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    work_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    if (by_column_) factors_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    maximum_ = LocalTensor<float>(places.Allocate(256));
   }
 
   void LoadFactors() {

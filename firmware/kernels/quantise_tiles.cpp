@@ -20,18 +20,18 @@ class QuantiseTiles {
         by_column_((a.flags & CM384_ROWS_STATIC) != 0) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.chunk * 2);
-      out_[b] = places.Take(a.chunk);
-      scale_[b] = places.Take(kSingles);
+      in_[b] = places.Allocate(a.chunk * 2);
+      out_[b] = places.Allocate(a.chunk);
+      scale_[b] = places.Allocate(kSingles);
     }
-    values_ = LocalTensor<float>(places.Take(a.chunk * 4));
-    work_ = LocalTensor<float>(places.Take(a.chunk * 4));
-    largest_ = LocalTensor<float>(places.Take(a.chunk / 2));
-    factor_ = LocalTensor<float>(places.Take(kSingles));
-    spread_ = LocalTensor<float>(places.Take(tile_ * 32));
-    top_ = LocalTensor<float>(places.Take(kSingles));
-    one_ = LocalTensor<float>(places.Take(kSingles));
-    if (by_column_) columns_ = LocalTensor<float>(places.Take(a.width * 4));
+    values_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
+    work_ = LocalTensor<float>(places.Allocate(a.chunk * 4));
+    largest_ = LocalTensor<float>(places.Allocate(a.chunk / 2));
+    factor_ = LocalTensor<float>(places.Allocate(kSingles));
+    spread_ = LocalTensor<float>(places.Allocate(tile_ * 32));
+    top_ = LocalTensor<float>(places.Allocate(kSingles));
+    one_ = LocalTensor<float>(places.Allocate(kSingles));
+    if (by_column_) columns_ = LocalTensor<float>(places.Allocate(a.width * 4));
   }
 
   // What all tiles use.

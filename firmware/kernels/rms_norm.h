@@ -16,22 +16,22 @@ class RmsNorm {
   RmsNorm(uint32_t width, uint32_t base, int event, float epsilon)
       : width_(width), event_(event), epsilon_(epsilon) {
     uint32_t next = base;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += bytes;
       return at;
     };
-    gamma_ = take(width * 4);
-    row_ = take(width * 4);
-    work_ = take(width * 4);
+    gamma_ = allocate(width * 4);
+    row_ = allocate(width * 4);
+    work_ = allocate(width * 4);
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(width * 2);
-      out_[b] = take(width * 2);
+      in_[b] = allocate(width * 2);
+      out_[b] = allocate(width * 2);
     }
-    partial_ = take(1024);
-    sum_ = take(64);
-    maximum_ = take(256);
-    for (uint32_t& scale : scale_) scale = take(256);
+    partial_ = allocate(1024);
+    sum_ = allocate(64);
+    maximum_ = allocate(256);
+    for (uint32_t& scale : scale_) scale = allocate(256);
   }
 
   // Loads gamma; then any number of rows; then Close().

@@ -23,19 +23,19 @@ class RopeOf {
  public:
   RopeOf(uint32_t rows, uint32_t base, int event) : rows_(rows), event_(event) {
     uint32_t next = base;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += bytes;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      angles_[b] = take(kWidth * 8);
-      in_[b] = take(rows * kWidth * 2);
-      out_[b] = take(rows * kWidth * 2);
+      angles_[b] = allocate(kWidth * 8);
+      in_[b] = allocate(rows * kWidth * 2);
+      out_[b] = allocate(rows * kWidth * 2);
     }
-    row_ = take(rows * kWidth * 4);
-    turned_ = take(rows * kWidth * 4);
-    sum_ = take(rows * kWidth * 4);
+    row_ = allocate(rows * kWidth * 4);
+    turned_ = allocate(rows * kWidth * 4);
+    sum_ = allocate(rows * kWidth * 4);
   }
 
   void Open() const {

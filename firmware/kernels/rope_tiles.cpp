@@ -12,11 +12,11 @@ class RopeTiles {
   RopeTiles(const cm384_interleave_rope& a, Range tokens) : a_(a), tokens_(tokens) {
     Places places;
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = places.Take(a.tile * Elements() * 2);
-      out_[b] = places.Take(a.tile * Elements() * 2 + kWidth);
-      angles_[b] = LocalTensor<float>(places.Take(a.tile * kAngles * 4));
+      in_[b] = places.Allocate(a.tile * Elements() * 2);
+      out_[b] = places.Allocate(a.tile * Elements() * 2 + kWidth);
+      angles_[b] = LocalTensor<float>(places.Allocate(a.tile * kAngles * 4));
     }
-    const auto floats = [&] { return LocalTensor<float>(places.Take(a.tile * Elements() * 4)); };
+    const auto floats = [&] { return LocalTensor<float>(places.Allocate(a.tile * Elements() * 4)); };
     all_ = floats();
     first_ = floats();
     second_ = floats();

@@ -9,7 +9,7 @@
 // Hands out the UBuffer from its start.
 class Places {
  public:
-  uint32_t Take(uint32_t bytes) {
+  uint32_t Allocate(uint32_t bytes) {
     const uint32_t at = next_;
     next_ += (bytes + 31) / 32 * 32;
     return at;
@@ -20,7 +20,7 @@ class Places {
 };
 
 // For each item: op.Load(item, b) on MTE2, op.Compute(item, b) on V, op.Store(item, b) on MTE3, with buffer
-// b. With two buffers one is used again when the pipe that reads it is through with it. With one nothing
+// b. With two buffers one is used again when the pipe that reads it has finished with it. With one nothing
 // overlaps: an item is loaded when the one before has left. Uses the flags 0 and 1 of V_MTE2, MTE2_V, MTE3_V
 // and V_MTE3.
 template <class Op>
@@ -59,7 +59,7 @@ CM384_INLINE void RunRows(Op& op, Range items, uint32_t buffers) {
 }
 
 // Folds `count` floats, a multiple of 64, into the first 64, in place: every repeat onto the first one.
-// `Operation`: CM384_VADD or CM384_VMAX. No barrier is needed before; one stands after it.
+// `Operation`: CM384_VADD or CM384_VMAX. No barrier is needed before; one follows.
 template <int Operation>
 CM384_INLINE void Fold(const AscendC::LocalTensor<float>& values, uint32_t count) {
   AscendC::PipeBarrier<PIPE_V>();

@@ -28,7 +28,7 @@ CM384_INLINE uint32_t Least(uint32_t a, uint32_t b) {
 class Largest {
  public:
   Largest(Places& places, uint32_t top_k) : top_k_(top_k) {
-    for (Vector& list : lists_) list = Vector(places.Take(4 * top_k * kStructureBytes));
+    for (Vector& list : lists_) list = Vector(places.Allocate(4 * top_k * kStructureBytes));
   }
   void Clear() { held_ = 0; }
   uint32_t Held() const { return held_; }
@@ -61,17 +61,17 @@ class Largest {
 class Sample {
  public:
   explicit Sample(const cm384_sample& a) : a_(a), largest_(places_, a.top_k) {
-    for (uint32_t b = 0; b < 2; ++b) in_[b] = Vector(places_.Take(a.chunk * 4));
-    numbers_ = LocalTensor<int32_t>(places_.Take(a.chunk * 4));
-    values_ = Vector(places_.Take(a.chunk * 4));
-    columns_ = LocalTensor<int32_t>(places_.Take(a.chunk * 4));
-    for (Vector& sorted : sorted_) sorted = Vector(places_.Take(a.chunk * kStructureBytes));
-    bits_ = LocalTensor<uint8_t>(places_.Take(a.chunk / 8));
-    ones_ = Vector(places_.Take(256));
-    value_ = Vector(places_.Take(256));
-    draws_ = Vector(places_.Take(CM384_SAMPLE_ROWS * 4));
-    words_ = LocalTensor<int32_t>(places_.Take(CM384_SAMPLE_ROWS * 4));
-    chosen_ = Vector(places_.Take(CM384_SAMPLE_ROWS * 4));
+    for (uint32_t b = 0; b < 2; ++b) in_[b] = Vector(places_.Allocate(a.chunk * 4));
+    numbers_ = LocalTensor<int32_t>(places_.Allocate(a.chunk * 4));
+    values_ = Vector(places_.Allocate(a.chunk * 4));
+    columns_ = LocalTensor<int32_t>(places_.Allocate(a.chunk * 4));
+    for (Vector& sorted : sorted_) sorted = Vector(places_.Allocate(a.chunk * kStructureBytes));
+    bits_ = LocalTensor<uint8_t>(places_.Allocate(a.chunk / 8));
+    ones_ = Vector(places_.Allocate(256));
+    value_ = Vector(places_.Allocate(256));
+    draws_ = Vector(places_.Allocate(CM384_SAMPLE_ROWS * 4));
+    words_ = LocalTensor<int32_t>(places_.Allocate(CM384_SAMPLE_ROWS * 4));
+    chosen_ = Vector(places_.Allocate(CM384_SAMPLE_ROWS * 4));
   }
 
   // Once: draws of these rows, and the columns of a chunk.

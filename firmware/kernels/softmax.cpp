@@ -11,11 +11,11 @@ class Softmax {
   explicit Softmax(const cm384_rows& a) : a_(a) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.chunk * 4);
-      out_[b] = places.Take(a.chunk * 4);
+      in_[b] = places.Allocate(a.chunk * 4);
+      out_[b] = places.Allocate(a.chunk * 4);
     }
-    lanes_ = LocalTensor<float>(places.Take(256));
-    value_ = LocalTensor<float>(places.Take(256));
+    lanes_ = LocalTensor<float>(places.Allocate(256));
+    value_ = LocalTensor<float>(places.Allocate(256));
   }
 
   void Row(uint32_t row) {

@@ -22,11 +22,11 @@ class SortRuns {
       : a_(a), first_(static_cast<uint64_t>(row) * a.width), runs_(runs) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.chunk * 4);
-      out_[b] = places.Take(a.chunk * kStructureBytes);
+      in_[b] = places.Allocate(a.chunk * 4);
+      out_[b] = places.Allocate(a.chunk * kStructureBytes);
     }
-    columns_ = places.Take(a.chunk * 4);
-    other_ = places.Take(a.chunk * kStructureBytes);
+    columns_ = places.Allocate(a.chunk * 4);
+    other_ = places.Allocate(a.chunk * kStructureBytes);
   }
 
   void Load(uint32_t run, uint32_t b) {
@@ -207,9 +207,9 @@ class Parts {
         from_(a.in[1 + place]) {
     Places places;
     for (uint32_t b = 0; b < 2; ++b) {
-      list_[b] = places.Take(kPart * kStructureBytes);
-      values_[b] = places.Take(kPart * 4);
-      numbers_[b] = places.Take(kPart * 4);
+      list_[b] = places.Allocate(kPart * kStructureBytes);
+      values_[b] = places.Allocate(kPart * 4);
+      numbers_[b] = places.Allocate(kPart * 4);
     }
   }
   uint32_t Count() const { return (count_ + kPart - 1) / kPart; }

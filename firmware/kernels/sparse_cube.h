@@ -60,7 +60,7 @@ class SparseCube {
   static constexpr uint32_t kL0cBytes = 128 * 1024;
   // As in mla_cube.h.
   static constexpr uint32_t kMostColumns = 64, kWantedPlaces = 4, kMostPlaces = 6;
-  static constexpr uint32_t kStep = 8;  // blocks of 16 elements of k, a step
+  static constexpr uint32_t kStep = 8;  // blocks of 16 elements of k per step
   static constexpr uint32_t kFirstColumns = CM384_SPARSE_FIRST_BYTES / 32,
                             kSecondColumns = CM384_SPARSE_SECOND_BYTES / 32;
   static constexpr uint32_t kRopes = kFirstColumns - kSecondColumns;

@@ -17,10 +17,10 @@ class AddParts {
   explicit AddParts(const cm384_split_gemm& a) : a_(a), parts_(a.gemm.groups) {
     Places places;
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = LocalTensor<float>(places.Take(kChunk * 4));
-      out_[b] = places.Take(kChunk * 2);
+      in_[b] = LocalTensor<float>(places.Allocate(kChunk * 4));
+      out_[b] = places.Allocate(kChunk * 2);
     }
-    sum_ = LocalTensor<float>(places.Take(kChunk * 4));
+    sum_ = LocalTensor<float>(places.Allocate(kChunk * 4));
   }
 
   void Load(uint32_t item, uint32_t b) {

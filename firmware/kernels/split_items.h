@@ -14,7 +14,7 @@ struct SplitItem {
   bool first, last;       // of its task
 };
 
-// Tasks are the parts of all pairs, one behind the other, dealt out to the blocks of the launch in turn.
+// Tasks are the parts of all pairs, one after another, dealt out to the blocks of the launch in turn.
 // `Pair(a, number)` knows its sequence (`batch`), the first of its tokens and the end of them (`First()`,
 // `tokens`), their KV blocks (`blocks`), and the parts into which these go (`parts`): no part is empty.
 template <class Pair, class Arguments>

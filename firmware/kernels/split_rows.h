@@ -11,17 +11,17 @@ class SplitRows {
   // `from`: rows of `width` bytes, a multiple of 64. `to`: two rows of width / 2 bytes for each.
   SplitRows(uint64_t from, uint64_t to, uint32_t width) : from_(from), to_(to), width_(width) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += (bytes + 31) / 32 * 32;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(width);
-      out_[b] = take(width);
+      in_[b] = allocate(width);
+      out_[b] = allocate(width);
     }
-    first_ = take(width);
-    second_ = take(width);
+    first_ = allocate(width);
+    second_ = allocate(width);
   }
 
   void Run(Range rows) {

@@ -11,20 +11,20 @@ class SwiGluTo {
  public:
   explicit SwiGluTo(const cm384_ffn& a) : a_(a), width_(a.width) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += (bytes + 31) / 32 * 32;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(width_ * 4);
-      out_[b] = take(width_ * (kInt8 ? 1 : 2));
-      scale_[b] = take(256);  // a repeat
+      in_[b] = allocate(width_ * 4);
+      out_[b] = allocate(width_ * (kInt8 ? 1 : 2));
+      scale_[b] = allocate(256);  // a repeat
     }
-    gate_ = take(width_ * 4);
-    up_ = take(width_ * 4);
-    work_ = take(width_ * 4);
-    maximum_ = take(256);
+    gate_ = allocate(width_ * 4);
+    up_ = allocate(width_ * 4);
+    work_ = allocate(width_ * 4);
+    maximum_ = allocate(256);
   }
 
   void Run(uint32_t core, uint32_t cores) {

@@ -10,12 +10,12 @@ class SwiGluRows {
   explicit SwiGluRows(const cm384_rows& a) : a_(a), count_(static_cast<int>(a.width)) {
     Places places;
     for (uint32_t b = 0; b < a.buffers; ++b) {
-      in_[b] = places.Take(a.width * 4);
-      out_[b] = places.Take(a.width * 2);
+      in_[b] = places.Allocate(a.width * 4);
+      out_[b] = places.Allocate(a.width * 2);
     }
-    gate_ = LocalTensor<float>(places.Take(a.width * 4));
-    up_ = LocalTensor<float>(places.Take(a.width * 4));
-    work_ = LocalTensor<float>(places.Take(a.width * 4));
+    gate_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    up_ = LocalTensor<float>(places.Allocate(a.width * 4));
+    work_ = LocalTensor<float>(places.Allocate(a.width * 4));
   }
 
   void Load(uint32_t row, uint32_t b) {

@@ -40,14 +40,14 @@ class TopK {
   explicit TopK(const cm384_top_k& a) : a_(a) {
     Places places;
     for (uint32_t b = 0; b < 2; ++b) {
-      scores_[b] = places.Take(kBlock * 4);
-      scales_[b] = places.Take(kBlock * 4);
+      scores_[b] = places.Allocate(kBlock * 4);
+      scales_[b] = places.Allocate(kBlock * 4);
     }
-    numbers_ = places.Take(kBlock * 4);
-    other_ = places.Take(kBlock * kStructureBytes);
-    for (uint32_t& list : lists_) list = places.Take(kBlock * kStructureBytes);
-    best_ = places.Take(a.k * kStructureBytes);
-    merged_ = places.Take((a.k + kLists * kBlock) * kStructureBytes);
+    numbers_ = places.Allocate(kBlock * 4);
+    other_ = places.Allocate(kBlock * kStructureBytes);
+    for (uint32_t& list : lists_) list = places.Allocate(kBlock * kStructureBytes);
+    best_ = places.Allocate(a.k * kStructureBytes);
+    merged_ = places.Allocate((a.k + kLists * kBlock) * kStructureBytes);
   }
 
   // Leaves the list of some blocks of a row in best_.

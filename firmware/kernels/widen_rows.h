@@ -10,18 +10,18 @@ class WidenRows {
   WidenRows(uint64_t x, uint64_t scales, uint64_t to, uint32_t width)
       : x_(x), scales_(scales), to_(to), width_(width) {
     uint32_t next = 0;
-    const auto take = [&next](uint32_t bytes) {
+    const auto allocate = [&next](uint32_t bytes) {
       const uint32_t at = next;
       next += bytes;
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = take(width);
-      out_[b] = take(width * 2);
-      scale_[b] = take(32);
+      in_[b] = allocate(width);
+      out_[b] = allocate(width * 2);
+      scale_[b] = allocate(32);
     }
-    halves_ = take(width * 2);
-    row_ = take(width * 4);
+    halves_ = allocate(width * 2);
+    row_ = allocate(width * 4);
   }
 
   void Run(Range rows) {

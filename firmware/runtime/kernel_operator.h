@@ -17,7 +17,7 @@
 #include "cm384/system.h"
 #include "cm384/tensor.h"
 #include "cm384/vector.h"
-// Calls of the library, whose names this project's kernels have for their own.
+// Calls of the library whose names this project's own kernels define themselves.
 #ifdef CM384_MASK_MODES
 #include "cm384/choose.h"
 #include "cm384/cube_forms.h"

@@ -1,4 +1,4 @@
-// Where kernels of others look for it.
+// A name under which kernels written elsewhere include the library.
 #pragma once
 
 #include "kernel_operator.h"

@@ -122,7 +122,7 @@ class ConfigReader {
       throw InputError(fmt::format("{}: not valid JSON: {}", file_, what.substr(what.find("] ") + 2)));
     }
     if (!config_.is_object())
-      throw InputError(fmt::format("{}: is no object; allowed: a config.json", file_));
+      throw InputError(fmt::format("{}: is not an object; allowed: a config.json", file_));
     unfold();
     for (const Refused& refused : kRefused) {
       if (has(refused.key))
@@ -169,7 +169,8 @@ class ConfigReader {
   void unfold() {
     if (!config_.contains("text_config")) return;
     const Json inner = config_["text_config"];
-    if (!inner.is_object()) refuse("text_config", "is no object; allowed: the keys of the language model");
+    if (!inner.is_object())
+      refuse("text_config", "is not an object; allowed: the keys of the language model");
     config_.erase("text_config");
     for (const auto& [key, value] : inner.items()) config_[key] = value;
   }

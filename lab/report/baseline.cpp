@@ -134,7 +134,7 @@ Baseline parse_baseline(std::string_view text, const std::string& name) {
     run.tolerances = given.tolerances(baseline.tolerances);
     run.name = given.name;
     if (std::ranges::find(baseline.runs, run.name, &BaselineRun::name) != baseline.runs.end())
-      given.place.refuse("name", fmt::format("'{}' stands twice", run.name));
+      given.place.refuse("name", fmt::format("'{}' is listed twice", run.name));
     run.arguments = given.arguments();
     baseline.runs.push_back(std::move(run));
   }

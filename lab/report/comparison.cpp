@@ -30,7 +30,7 @@ bool is_named(const Json& list) {
 }
 
 // Every leaf is one field: "latency_us.mean", "phases.send.mean_us", "interval[0]".
-void take_leaves(const std::string& name, const Json& value, Fields& leaves) {
+void collect_leaves(const std::string& name, const Json& value, Fields& leaves) {
   if (!value.is_structured() || (value.is_array() && value.empty())) {
     leaves.emplace_back(name, value);
     return;
@@ -40,19 +40,19 @@ void take_leaves(const std::string& name, const Json& value, Fields& leaves) {
     if (named) {
       Json rest = entry;
       rest.erase("name");
-      take_leaves(name + '.' + entry["name"].get<std::string>(), rest, leaves);
+      collect_leaves(name + '.' + entry["name"].get<std::string>(), rest, leaves);
     } else {
       const std::string inner = value.is_array() ? fmt::format("{}[{}]", name, key)
                                 : name.empty()   ? key
                                                  : name + '.' + key;
-      take_leaves(inner, entry, leaves);
+      collect_leaves(inner, entry, leaves);
     }
   }
 }
 
 Fields leaves_of(const Json& object) {
   Fields leaves;
-  if (!object.empty()) take_leaves("", object, leaves);
+  if (!object.empty()) collect_leaves("", object, leaves);
   return leaves;
 }
 

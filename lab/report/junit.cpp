@@ -31,25 +31,25 @@ struct Case {
   std::vector<Property> properties{};
 };
 
-void take_failures(const std::vector<Change>& changes, Case& into) {
+void add_failures(const std::vector<Change>& changes, Case& into) {
   for (const Change& change : changes)
     if (!change.within) into.failures.push_back(line_of(change));
 }
 
 std::vector<Case> cases_of(const ResultComparison& comparison, bool same_conditions) {
   std::vector<Case> cases;
-  if (same_conditions) take_failures(comparison.conditions, cases.emplace_back(Case{"conditions"}));
-  take_failures(comparison.whole, cases.emplace_back(Case{"run"}));
+  if (same_conditions) add_failures(comparison.conditions, cases.emplace_back(Case{"conditions"}));
+  add_failures(comparison.whole, cases.emplace_back(Case{"run"}));
   for (const RowComparison& row : comparison.rows) {
     Case& made = cases.emplace_back(Case{row.key.empty() ? "row" : row.key});
     if (!row.in_after) made.failures.emplace_back("the row is missing");
     if (!row.in_before) made.failures.emplace_back("the row is new");
-    take_failures(row.changes, made);
+    add_failures(row.changes, made);
   }
   return cases;
 }
 
-void put(ptree& element, const char* attribute, std::string_view text) {
+void set_attribute(ptree& element, const char* attribute, std::string_view text) {
   element.put(fmt::format("<xmlattr>.{}", attribute), xml_text(text));
 }
 
@@ -58,20 +58,20 @@ void add_properties(ptree& element, const std::vector<Property>& properties) {
   ptree& list = element.add_child("properties", ptree());
   for (const Property& property : properties) {
     ptree& one = list.add_child("property", ptree());
-    put(one, "name", property.name);
-    put(one, "value", property.value);
+    set_attribute(one, "name", property.name);
+    set_attribute(one, "value", property.value);
   }
 }
 
 ptree& add_case(ptree& suite, const std::string& classname, const Case& test) {
   ptree& one = suite.add_child("testcase", ptree());
-  put(one, "classname", classname);
-  put(one, "name", test.name);
+  set_attribute(one, "classname", classname);
+  set_attribute(one, "name", test.name);
   add_properties(one, test.properties);
   if (test.failures.empty()) return one;
   ptree& failure =
       one.add_child("failure", ptree(xml_text(fmt::format("{}", fmt::join(test.failures, "\n")))));
-  put(failure, "message", fmt::format("{} past tolerance", test.failures.size()));
+  set_attribute(failure, "message", fmt::format("{} past tolerance", test.failures.size()));
   return one;
 }
 
@@ -152,7 +152,7 @@ std::string to_junit(const std::vector<JunitSuite>& suites) {
   for (const JunitSuite& suite : suites) {
     ptree made;
     const std::vector<Case> cases = cases_of(suite.comparison, suite.same_conditions);
-    put(made, "name", suite.name);
+    set_attribute(made, "name", suite.name);
     made.put("<xmlattr>.tests", cases.size());
     made.put("<xmlattr>.failures", failed_of(cases));
     for (const Case& test : cases) add_case(made, suite.comparison.study, test);
@@ -163,8 +163,8 @@ std::string to_junit(const std::vector<JunitSuite>& suites) {
 
 std::string to_junit(const Night& night, const std::vector<RunVerdict>& verdicts, const Baseline& baseline) {
   ptree all;
-  put(all, "name", "cm384 baseline");
-  put(all, "time", fmt::format("{:.3f}", night.wall_s));
+  set_attribute(all, "name", "cm384 baseline");
+  set_attribute(all, "time", fmt::format("{:.3f}", night.wall_s));
   std::size_t tests = 0, failures = 0, errors = 0;
   for (const RunVerdict& run : verdicts) {
     ptree made;
@@ -174,9 +174,9 @@ std::string to_junit(const Night& night, const std::vector<RunVerdict>& verdicts
     tests += cases.size() + 1;
     failures += failed;
     errors += error ? 1 : 0;
-    put(made, "name", run.name);
-    put(made, "timestamp", night.date.substr(0, 19));
-    put(made, "time", fmt::format("{:.3f}", run.wall_s));
+    set_attribute(made, "name", run.name);
+    set_attribute(made, "timestamp", night.date.substr(0, 19));
+    set_attribute(made, "time", fmt::format("{:.3f}", run.wall_s));
     made.put("<xmlattr>.tests", cases.size() + 1);
     made.put("<xmlattr>.failures", failed);
     made.put("<xmlattr>.errors", error ? 1 : 0);
@@ -190,15 +190,15 @@ std::string to_junit(const Night& night, const std::vector<RunVerdict>& verdicts
     for (const Onset& onset : run.onsets) properties.push_back({"since", onset_line(onset)});
     add_properties(made, properties);
     ptree& verdict = add_case(made, run.name, {"verdict"});
-    put(verdict, "time", fmt::format("{:.3f}", run.wall_s));
+    set_attribute(verdict, "time", fmt::format("{:.3f}", run.wall_s));
     if (!passes) {
       std::string text = run.reason;
       for (const Onset& onset : run.onsets) text += '\n' + onset_line(onset);
       text += "\nto repeat: " + run.command;
       if (!run.report.empty()) text += "\n\n" + run.report;
       ptree& failure = verdict.add_child(error ? "error" : "failure", ptree(xml_text(text)));
-      put(failure, "type", word_of(run.verdict));
-      put(failure, "message", fmt::format("{}: {}", text_of(run.verdict), run.reason));
+      set_attribute(failure, "type", word_of(run.verdict));
+      set_attribute(failure, "message", fmt::format("{}: {}", text_of(run.verdict), run.reason));
     }
     for (const Case& test : cases) add_case(made, run.name, test);
     all.add_child("testsuite", made);

@@ -37,7 +37,7 @@ void check_kernel(const Json& kernel, const std::string& name) {
   }
   for (const auto& [path, text] : kernel["sources"].items()) {
     require_lines(text.is_array() && std::ranges::all_of(text, &Json::is_string), name,
-                  "has a source that is no list of lines");
+                  "has a source that is not a list of lines");
   }
 }
 

@@ -22,7 +22,7 @@ void check_profile(const Json& profile, const std::string& name) {
   if (!profile.is_object() || profile.value("schema", Json()) != 2 || !profile.contains("runs") ||
       !profile["runs"].is_array() || !profile.contains("machine"))
     throw InputError(
-        fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", name));
+        fmt::format("{}: is not a profile of a run (schema 2); `cm384 run ... --out` makes one", name));
 }
 
 std::filesystem::path folder_of(const std::string& path) {

@@ -51,13 +51,13 @@ Json parse_json(std::string_view text, const std::string& name) {
 Json parse_result(std::string_view text, const std::string& name) {
   Json document = parse_json(text, name);
   require(document.is_object() && document.contains("schema") && document.contains("rows"), name,
-          "is no result of a run: has no `schema` and `rows`");
+          "is not a result of a run: has no `schema` and `rows`");
   require(document["schema"] == 1, name,
           fmt::format("has schema {}; this program reads schema 1", document["schema"].dump()));
   require(document.contains("study") && document["study"].is_string(), name, "has no `study` (a string)");
-  require(document["rows"].is_array(), name, "`rows` is no list");
+  require(document["rows"].is_array(), name, "`rows` is not a list");
   for (const Json& row : document["rows"])
-    require(row.is_object(), name, "`rows` has an entry that is no object");
+    require(row.is_object(), name, "`rows` has an entry that is not an object");
   return document;
 }
 

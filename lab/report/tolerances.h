@@ -75,7 +75,8 @@ struct ToleranceTable {
       using hw::kNoLimit;
       using hw::Range;
       visit("name", self.name, "of the flattened field; * fits anything", hw::Required{});
-      visit("relative", self.relative, Range{0.0, kNoLimit}, "that a number may move by, of itself");
+      visit("relative", self.relative, Range{0.0, kNoLimit},
+            "that a number may move by, as a share of itself");
       visit("absolute", self.absolute, Range{0.0, kNoLimit}, "that a number may move by");
       visit("direction", self.direction, directions(), "that counts");
       visit("better", self.better, betters(), "which way it improves; default: by its unit");

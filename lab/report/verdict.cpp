@@ -164,7 +164,7 @@ void judge(RunVerdict& made, const BaselineRun& run, const RunEnd& end, const Js
       made.simulated_us = simulator->value("simulated_us", 0.0);
   }
   if (end.timed_out)
-    made.reason = fmt::format("not at its end after {:g} s of the host (wall_limit)", run.wall_limit_s);
+    made.reason = fmt::format("did not end within {:g} s of the host's time (wall_limit)", run.wall_limit_s);
   if (made.verdict != Verdict::passed) return;
   try {
     made.document = parse_result(golden_text(fresh), run.name);

@@ -28,7 +28,7 @@ Database::Database(const std::string& path, const Kind& kind) : path_(path), wha
     Transaction transaction(*this);
     if (pragma("PRAGMA application_id") != kind.application) {
       if (Statement(*this, "SELECT 1 FROM sqlite_schema").step())
-        throw InputError(fmt::format("{}: is a database, but no {}", path, kind.what));
+        throw InputError(fmt::format("{}: is a database, but not a {}", path, kind.what));
       run(kind.tables);
       run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kind.application, kind.version)
               .c_str());
@@ -55,7 +55,7 @@ void Database::fail() const {
   const int code = sqlite3_errcode(handle_), reason = sqlite3_system_errno(handle_);
   const std::string why = reason != 0 ? std::generic_category().message(reason) : sqlite3_errmsg(handle_);
   if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-    throw InputError(fmt::format("{}: is no {}: {}", path_, what_, sqlite3_errmsg(handle_)));
+    throw InputError(fmt::format("{}: is not a {}: {}", path_, what_, sqlite3_errmsg(handle_)));
   throw OutputError(fmt::format("{}: cannot be written: {}", path_, why));
 }
 

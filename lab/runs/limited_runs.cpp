@@ -25,7 +25,7 @@ void clear_folder(const fs::path& folder) {
   std::error_code failure;
   if (!fs::exists(folder, failure)) return;
   if (!fs::exists(folder / "errors", failure) || !fs::exists(folder / "output", failure))
-    throw OutputError(fmt::format("{}: is there already, and nothing that a run has left", folder.string()));
+    throw OutputError(fmt::format("{}: exists already, and is not the output of a run", folder.string()));
   fs::remove_all(folder, failure);
 }
 

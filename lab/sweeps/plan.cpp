@@ -31,27 +31,27 @@ class Reader {
     plan_.name = name;
     plan_.study = table_.study;
     place_.guarded("study", [&] { subject_.choose(plan_.study); });
-    if (table_.options) take_fixed(*table_.options);
-    for (const AxisTable& axis : table_.axes) take_axis(axis);
+    if (table_.options) read_fixed(*table_.options);
+    for (const AxisTable& axis : table_.axes) read_axis(axis);
     check_repeats();
-    take_design();
-    take_conditions();
+    read_design();
+    read_conditions();
     for (const std::string& metric : table_.metrics) check_metric(place_, "metrics", metric);
     plan_.metrics = table_.metrics;
     plan_.ranks_per_point = table_.ranks_per_point;
-    take_goals();
+    read_goals();
     if (plan_.axes.empty()) place_.refuse("axis", "none is given; allowed: [[axis]]");
     return std::move(plan_);
   }
 
  private:
   // Tables within are keys with dots: ub.link.bandwidth = "28GB/s".
-  void take_fixed(const toml::node& node, const std::string& prefix = "") {
+  void read_fixed(const toml::node& node, const std::string& prefix = "") {
     if (!node.is_table()) file_.refuse(node, "options", "allowed: [options]");
     for (const auto& [name, value] : *node.as_table()) {
       const std::string key = prefix + std::string(name.str());
       if (value.is_table()) {
-        take_fixed(value, key + ".");
+        read_fixed(value, key + ".");
         continue;
       }
       hw::TomlPlace{&file_, node.as_table()}.guarded(name.str(), [&] { subject_.scale(key); });
@@ -67,7 +67,7 @@ class Reader {
     return *number;
   }
 
-  void take_axis(const AxisTable& table) {
+  void read_axis(const AxisTable& table) {
     if (plan_.axis(table.key) != nullptr)
       file_.refuse(*table.place.table->get("key"), table.key, "is an axis already");
     const auto is_key = [&](const Setting& setting) { return setting.first == table.key; };
@@ -81,27 +81,27 @@ class Reader {
       for (const char* other : {"to", "count", "scale"}) {
         if (table.place.has(other)) table.place.refuse(other, "has no effect beside `values`");
       }
-      take_values(table, axis);
+      read_values(table, axis);
     } else {
-      take_range(table, axis);
+      read_range(table, axis);
     }
     check_zip(table, axis);
     plan_.axes.push_back(std::move(axis));
   }
 
-  void take_values(const AxisTable& table, Axis& axis) const {
+  void read_values(const AxisTable& table, Axis& axis) const {
     const toml::array* list = table.values.node->as_array();
     if (list == nullptr || list->empty()) table.place.refuse("values", "allowed: a list of values");
     for (const toml::node& element : *list) {
       std::string text = file_.text_of(element, "values");
       // Of axes that advance together each point has another one's value with it.
       if (axis.zip.empty() && std::ranges::find(axis.values, text) != axis.values.end())
-        file_.refuse(element, axis.key, fmt::format("{} stands twice", text));
+        file_.refuse(element, axis.key, fmt::format("{} is listed twice", text));
       axis.values.push_back(std::move(text));
     }
   }
 
-  void take_range(const AxisTable& table, Axis& axis) const {
+  void read_range(const AxisTable& table, Axis& axis) const {
     if (!axis.scale.numeric()) table.place.refuse(axis.key, "has names, not numbers; allowed: `values`");
     const double from = number(table, "from", table.from, axis.scale),
                  to = number(table, "to", table.to, axis.scale);
@@ -139,12 +139,12 @@ class Reader {
         std::vector<std::string> values;
         for (const Axis* axis : axes) values.push_back(axis->values[n]);
         if (!seen.insert(values).second)
-          place_.refuse("axis", fmt::format("{}: {} stands twice", zip, fmt::join(values, ", ")));
+          place_.refuse("axis", fmt::format("{}: {} is listed twice", zip, fmt::join(values, ", ")));
       }
     }
   }
 
-  void take_design() {
+  void read_design() {
     if (table_.design == "latin-hypercube") {
       if (!place_.has("points")) place_.refuse("points", "is missing; allowed: a whole number");
       plan_.design = Design::latin_hypercube;
@@ -188,7 +188,7 @@ class Reader {
       if (name == own) taken("a column of sweeps");
   }
 
-  void take_conditions() {
+  void read_conditions() {
     for (const std::string& text : table_.where) {
       place_.guarded("where", [&] { plan_.conditions.emplace_back(text); });
       check_names(place_, "where", plan_.conditions.back());
@@ -200,19 +200,20 @@ class Reader {
     }
   }
 
-  void take_goals() {
+  void read_goals() {
     for (const GoalTable& table : table_.goals) {
       check_metric(table.place, "metric", table.metric);
       plan_.pareto.push_back({table.metric, table.best == "smallest"});
     }
     if (plan_.pareto.size() == 1) place_.refuse("pareto", "one goal has no trade-off; allowed: two or more");
-    if (table_.find.place.table != nullptr) take_find(table_.find);
+    if (table_.find.place.table != nullptr) read_find(table_.find);
   }
 
-  void take_find(const FindTable& table) {
+  void read_find(const FindTable& table) {
     const hw::TomlPlace& place = table.place;
     const Axis* axis = plan_.axis(table.axis);
-    if (axis == nullptr) place.refuse("axis", fmt::format("'{}' is no [[axis]] of this file", table.axis));
+    if (axis == nullptr)
+      place.refuse("axis", fmt::format("'{}' is not an [[axis]] of this file", table.axis));
     if (!axis->range && axis->values.size() < 2) place.refuse("axis", "has one value");
     if (!axis->zip.empty()) place.refuse("axis", "advances with others; allowed: one on its own");
     if (plan_.design != Design::grid) place_.refuse("find", "allowed with design = \"grid\"");

@@ -30,7 +30,7 @@ std::vector<std::string> Search::ask() {
   if (places_.empty()) {
     ask_for(missed_);
     ask_for(met_);
-  } else if (told_.size() == places_.size()) {
+  } else if (outcomes_.size() == places_.size()) {
     if (const auto place = middle()) ask_for(*place);
   }
   return values;
@@ -58,14 +58,14 @@ void Search::end(std::optional<std::string> found, std::string reason) {
 
 void Search::tell(const std::string& value, std::optional<bool> met) {
   const double place = places_.at(value);
-  told_[place] = met;
+  outcomes_[place] = met;
   if (!met) {
     end(std::nullopt, fmt::format("the run with {} failed", value));
     return;
   }
-  if (told_.size() < places_.size() || done_) return;
-  if (told_.size() == 2) {
-    const bool at_best = *told_.at(missed_), at_worst = *told_.at(met_);
+  if (outcomes_.size() < places_.size() || done_) return;
+  if (outcomes_.size() == 2) {
+    const bool at_best = *outcomes_.at(missed_), at_worst = *outcomes_.at(met_);
     if (at_best) {
       end(text(missed_),
           at_worst ? "" : "the target is met at the best end of the axis and missed at the other");
@@ -84,7 +84,7 @@ void Search::tell(const std::string& value, std::optional<bool> met) {
 
 std::vector<std::string> Search::values() const {
   std::vector<std::string> values;
-  for (const auto& [place, met] : told_) values.push_back(text(place));
+  for (const auto& [place, met] : outcomes_) values.push_back(text(place));
   return values;
 }
 

@@ -37,7 +37,7 @@ class Search {
   // Places run from the side where the target should be missed (0) to the one where it should be met (1).
   // Positions on the axis; of a list of values the index.
   double missed_ = 0, met_ = 0;
-  std::map<double, std::optional<bool>> told_;
+  std::map<double, std::optional<bool>> outcomes_;
   std::map<std::string, double> places_;
   bool done_ = false;
   std::optional<std::string> found_;

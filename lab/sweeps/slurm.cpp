@@ -140,7 +140,7 @@ Slurm::Slurm() {
   const Answer answer = ask({"scontrol", "show", "config"});
   if (answer.exit_code == 127)
     throw InputError(
-        "--slurm: no Slurm on this host (scontrol is not there); without --slurm the points run here");
+        "--slurm: no Slurm on this host (scontrol is not found); without --slurm the points run here");
   if (answer.exit_code != 0)
     throw InputError(fmt::format("--slurm: Slurm does not answer: {}", last_line(answer.errors)));
   static constexpr std::string_view kKey = "MaxArraySize";

@@ -100,12 +100,12 @@ void SlurmRunner::collect() {
     });
     for (SpooledOutcome& spooled : outcomes) {
       spool_.remove(spooled.key);
-      take(std::move(spooled));
+      record(std::move(spooled));
     }
   }
 }
 
-void SlurmRunner::take(SpooledOutcome spooled) {
+void SlurmRunner::record(SpooledOutcome spooled) {
   const std::string& key = spooled.key;
   if (const auto at = where_.find(key); at != where_.end()) {
     const TaskName name = at->second;
@@ -152,17 +152,17 @@ void SlurmRunner::close(const TaskName& name) {
 }
 
 // Through the next points of the queue.
-void SlurmRunner::look() {
+void SlurmRunner::look_up_next() {
   store_.together([&] {
     for (std::size_t i = 0; i < kTogether && !queue_.empty(); ++i) {
       Point point = std::move(queue_.front());
       queue_.pop_front();
-      look(std::move(point));
+      look_up(std::move(point));
     }
   });
 }
 
-void SlurmRunner::look(Point point) {
+void SlurmRunner::look_up(Point point) {
   const std::string key = point.job.key;
   if (auto known = store_.find(key); known && !(options_.retry && known->worth_another())) {
     ++counts_.stored;
@@ -193,7 +193,7 @@ void SlurmRunner::look(Point point) {
   where_[key] = name;
 }
 
-void SlurmRunner::look_elsewhere() {
+void SlurmRunner::look_up_claimed_elsewhere() {
   if (elsewhere_.empty() || runs::seconds() < due_.look) return;
   due_.look = runs::seconds() + runs::kLook_s;
   std::vector<Point> still;
@@ -214,7 +214,7 @@ std::optional<runs::Executor::Finished> SlurmRunner::next(const std::function<vo
       due_.beat = runs::seconds() + runs::kHeartbeat_s;
     }
     if (runs::seconds() >= due_.collect) collect();
-    if (ended_.empty() && !queue_.empty()) look();
+    if (ended_.empty() && !queue_.empty()) look_up_next();
     if (!ended_.empty()) {
       Finished finished = std::move(ended_.front());
       ended_.pop_front();
@@ -222,7 +222,7 @@ std::optional<runs::Executor::Finished> SlurmRunner::next(const std::function<vo
     }
     if (is_ready_to_submit()) submit();
     if (runs::seconds() >= due_.poll) poll();
-    look_elsewhere();
+    look_up_claimed_elsewhere();
     if (queue_.empty() && elsewhere_.empty() && ready_.empty() && tasks_.empty() && ended_.empty())
       return std::nullopt;
     if (idle) idle();

@@ -97,10 +97,10 @@ class SlurmRunner final : public runs::Executor {
   };
 
   void adopt();
-  void look();
-  void look(Point point);
+  void look_up_next();
+  void look_up(Point point);
   void collect();
-  void take(SpooledOutcome spooled);
+  void record(SpooledOutcome spooled);
   bool is_ready_to_submit() const;
   bool has_estimates() const;
   void submit();
@@ -113,7 +113,7 @@ class SlurmRunner final : public runs::Executor {
   void report_lost_tasks();
   void report_waiting_tasks(const TaskStates& states);
   void drop_forgotten(const TaskStates& states);
-  void look_elsewhere();
+  void look_up_claimed_elsewhere();
   void give_up(const Point& point, std::string reason);
   void end(const Point& point, runs::Outcome outcome);
   void close(const TaskName& name);
@@ -138,10 +138,10 @@ class SlurmRunner final : public runs::Executor {
   std::vector<Submission> unsent_;         // what Slurm has not taken yet
   std::deque<Finished> ended_;
   std::string probes_;  // the array of the points that estimates are made from; empty: none was needed yet
-  std::set<std::string> told_;  // reasons why tasks wait
-  bool silent_ = false;         // Slurm does not answer
-  std::size_t running_ = 0;     // tasks
-  struct Due {                  // when each is next, in seconds()
+  std::set<std::string> reported_;  // reasons why tasks wait
+  bool silent_ = false;             // Slurm does not answer
+  std::size_t running_ = 0;         // tasks
+  struct Due {                      // when each is next, in seconds()
     double beat = 0, collect = 0, poll = 0, look = 0;
   };
   Due due_;

@@ -82,7 +82,7 @@ void SlurmRunner::submit_probes() {
     probes.insert(probes.begin(), std::move(ready_[*place]));
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(*place));
   }
-  if (!ready_.empty()) say(fmt::format("{} points tell what the others take", probes.size()));
+  if (!ready_.empty()) say(fmt::format("{} points run first to estimate the others", probes.size()));
   const std::string key = probes.front().job.key;
   submit(std::move(probes), 0, 0, 1);
   probes_ = where_.at(key).first;
@@ -161,7 +161,7 @@ void SlurmRunner::send(const Submission& submission) {
       tasks_, [&](const auto& task) { return task.first.first != name && !is_unsent(task.first.first); });
   if (is_passing(refusal) || others) {
     if (is_unsent(name)) return;
-    say(fmt::format("Slurm takes no job now, which is tried again: {}", refusal));
+    say(fmt::format("Slurm accepts no job now; it is tried again: {}", refusal));
     unsent_.push_back(submission);
     return;
   }

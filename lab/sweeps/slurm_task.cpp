@@ -32,9 +32,9 @@ std::string changed(const runs::Job& job, Subject& subject) {
 TaskReport run_task(const Spool& spool, const std::string& array, int task, Subject& subject,
                     const volatile std::sig_atomic_t& interrupted, int processes) {
   if (!std::filesystem::is_directory(spool.folder()))
-    throw InputError(
-        fmt::format("{}: not there on {}; the sweep's folder has to be on a file system that all nodes share",
-                    spool.folder().string(), runs::host_name()));
+    throw InputError(fmt::format(
+        "{}: does not exist on {}; the sweep's folder has to be on a file system that all nodes share",
+        spool.folder().string(), runs::host_name()));
   const auto points = spool.points(array, task);
   if (!points) return {};
   const std::vector<std::string> done = spool.done(array, task);

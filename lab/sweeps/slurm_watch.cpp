@@ -33,7 +33,7 @@ bool from_outside(const TaskState* state) {
 
 // "ended as NODE_FAIL (NodeDown) on n1"
 std::string how(const TaskState* state) {
-  if (state == nullptr) return "is not known to Slurm any more";
+  if (state == nullptr) return "is no longer known to Slurm";
   std::string text = "ended as " + state->state;
   if (!state->reason.empty()) text += fmt::format(" ({})", state->reason);
   if (!state->nodes.empty()) text += " on " + state->nodes;
@@ -207,7 +207,7 @@ void SlurmRunner::report_waiting_tasks(const TaskStates& states) {
     const auto state = states.find(name);
     if (state == states.end() || !state->second.pending()) continue;
     const std::string& reason = state->second.reason;
-    if (std::ranges::find(kUsual, reason) != kUsual.end() || !told_.insert(reason).second) continue;
+    if (std::ranges::find(kUsual, reason) != kUsual.end() || !reported_.insert(reason).second) continue;
     say(fmt::format("Slurm task {}_{} waits: {}", state->second.job, name.second, reason));
   }
 }

@@ -62,13 +62,13 @@ void Sweep::add(Line& line, std::vector<Setting> settings) {
     const std::vector<Setting> all = plan_.settings(point.settings);
     point.job = runs::Job{subject_.identity(all), plan_.study, subject_.arguments(all), all};
   } catch (const InputError& error) {
-    take(point, runs::Outcome{2, error.what(), "", "", 0, 0});
+    record(point, runs::Outcome{2, error.what(), "", "", 0, 0});
     return;
   }
   executor_.add(points_.size() - 1, *point.job);
 }
 
-void Sweep::take(Point& point, std::optional<runs::Outcome> outcome) {
+void Sweep::record(Point& point, std::optional<runs::Outcome> outcome) {
   point.outcome = std::move(outcome);
   point.ended = true;
   if (!point.line->search) return;
@@ -175,7 +175,7 @@ SweepResult Sweep::run(const RowDone& row_done, const Progress& progress) {
   };
   tell();
   while (auto finished = executor_.next(tell)) {
-    take(*points_[finished->ticket], std::move(finished->outcome));
+    record(*points_[finished->ticket], std::move(finished->outcome));
     ++ended;
     tell();
   }

@@ -44,7 +44,7 @@ class Sweep {
   struct Line;
 
   void add(Line& line, std::vector<Setting> settings);
-  void take(Point& point, std::optional<runs::Outcome> outcome);
+  void record(Point& point, std::optional<runs::Outcome> outcome);
   void advance(Line& line);
   studies::Rows rows_of(const Point& point) const;
   std::optional<bool> meets(const Point& point) const;

@@ -52,7 +52,7 @@ Matching walk(const Points& from, const Points& figures, const std::vector<Targe
       ++taken;
     }
     matching.log.push_back(fmt::format(
-        "step {}: {:.1f} of {} unknowns drawn anew, {} of {} machines hold, {:.1f} moves a chain so far",
+        "step {}: {:.1f} of {} unknowns drawn anew, {} of {} machines hold, {:.1f} moves per chain so far",
         step, 1 + share * (unknowns - 1), from.front().size(), taken, at.size(),
         static_cast<double>(std::accumulate(left.begin(), left.end(), std::size_t{0})) /
             static_cast<double>(at.size())));

@@ -24,7 +24,7 @@ Json parse(const std::string& path) {
   const Json schema = document.is_object() ? document.value("schema", Json()) : Json();
   if ((schema != kSchema && schema != kWithoutFamilies && schema != kUnchecked) ||
       !document.contains("members") || !document["members"].is_array() || document["members"].empty())
-    throw InputError(fmt::format("{}: is no ensemble; `cm384 ensemble build` makes one", path));
+    throw InputError(fmt::format("{}: is not an ensemble; `cm384 ensemble build` makes one", path));
   if (!has_good_checksum(document, path) && schema != kUnchecked)
     throw InputError(fmt::format("{}: has no checksum; allowed without one: schema {}", path, kUnchecked));
   return document;
@@ -142,7 +142,7 @@ Ensemble read_ensemble(const std::string& path) {
       for (const auto& [id, value] : entry.at("figures").items()) member.figures[id] = value.get<double>();
     }
   } catch (const Json::exception& error) {
-    throw InputError(fmt::format("{}: is no ensemble: {}", path, error.what()));
+    throw InputError(fmt::format("{}: is not an ensemble: {}", path, error.what()));
   }
   if (!(ensemble.discrepancy >= 0 && ensemble.discrepancy < 1))
     throw InputError(
@@ -183,7 +183,7 @@ std::string to_text(const Ensemble& ensemble) {
 std::vector<std::string> doubts_of(const Ensemble& ensemble) {
   std::vector<std::string> doubts;
   if (!ensemble.checked)
-    doubts.emplace_back("the ensemble has no checksum: whether it is as it was made is not known");
+    doubts.emplace_back("the ensemble has no checksum: it cannot be checked for changes");
   if (ensemble.ranges != ranges_fingerprint(hw::load_machine(ensemble.machine)))
     doubts.emplace_back(
         "values or plausible ranges of the machine have changed since the ensemble was made; `cm384 ensemble "

@@ -41,7 +41,7 @@ void InitiatorDoor::fail(const std::string& what) {
 }
 
 // Sets TLM's error where it does not.
-bool InitiatorDoor::takes(tlm::tlm_generic_payload& t) {
+bool InitiatorDoor::is_supported(tlm::tlm_generic_payload& t) {
   if (t.get_byte_enable_ptr() != nullptr) {
     t.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
   } else if (t.get_streaming_width() < t.get_data_length()) {
@@ -91,7 +91,7 @@ InitiatorDoor::Transfer& InitiatorDoor::begin(tlm::tlm_generic_payload& transact
 }
 
 void InitiatorDoor::b_transport(tlm::tlm_generic_payload& transaction, sc_core::sc_time& delay) {
-  if (!takes(transaction)) return;
+  if (!is_supported(transaction)) return;
   transaction.set_dmi_allowed(false);
   if (transfers_.contains(&transaction)) {
     fail("b_transport with a transaction that is under way");
@@ -147,7 +147,7 @@ void InitiatorDoor::end(Transfer& transfer, Time at) {
 tlm::tlm_sync_enum InitiatorDoor::nb_transport_fw(tlm::tlm_generic_payload& transaction,
                                                   tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase == tlm::BEGIN_REQ) {
-    if (!takes(transaction)) return tlm::TLM_COMPLETED;
+    if (!is_supported(transaction)) return tlm::TLM_COMPLETED;
     if (!transaction.has_mm()) {
       fail("nb_transport_fw with a transaction without memory manager");
     } else if (transfers_.contains(&transaction)) {

@@ -67,7 +67,7 @@ class InitiatorDoor final : public sc_core::sc_module {
     return memory_.get_direct_mem_ptr(transaction, dmi);
   }
   unsigned transport_dbg(tlm::tlm_generic_payload& transaction) { return memory_.transport_dbg(transaction); }
-  static bool takes(tlm::tlm_generic_payload& transaction);
+  static bool is_supported(tlm::tlm_generic_payload& transaction);
   Transfer& begin(tlm::tlm_generic_payload& transaction, Time at);
   void end(Transfer& transfer, Time at);
   void respond();

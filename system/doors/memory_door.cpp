@@ -19,7 +19,7 @@ MemoryDoor::MemoryDoor(const sc_core::sc_module_name& name, supernode::Supernode
 }
 
 Time MemoryDoor::access(bool write, std::uint64_t offset, std::uint32_t bytes, Time at) {
-  PooledTransaction& transaction = pool_.take();
+  PooledTransaction& transaction = pool_.acquire();
   transaction.set(write, offset, bytes);
   if (write) die_.store().read_bytes(offset, reinterpret_cast<std::byte*>(transaction.bytes.data()), bytes);
   const sc_core::sc_time ahead = to_sc(std::max(at - now(), Time{}));

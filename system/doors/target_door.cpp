@@ -47,7 +47,7 @@ Time TargetDoor::access(sim::Request& request, sim::Outcome& outcome) {
     return request.at;
   }
   Job job;
-  job.transaction = &pool_.take();
+  job.transaction = &pool_.acquire();
   job.transaction->set(write, request.address, request.bytes);
   job.due = request.at;
   job.request = endpoint_.controller().defer();
@@ -217,7 +217,7 @@ unsigned TargetDoor::debug(tlm::tlm_generic_payload& transaction, std::uint64_t 
 
 // Null where the model grants none; `bytes`: of those from `offset` on.
 unsigned char* TargetDoor::direct(std::uint64_t offset, bool write, std::uint64_t& bytes) {
-  PooledTransaction& transaction = pool_.take();
+  PooledTransaction& transaction = pool_.acquire();
   transaction.set(write, offset, 1);
   tlm::tlm_dmi dmi;
   const bool granted = socket->get_direct_mem_ptr(transaction, dmi) && dmi.get_dmi_ptr() != nullptr &&
@@ -242,7 +242,7 @@ void TargetDoor::copy(std::uint64_t offset, std::byte* bytes, std::uint64_t coun
                   write ? reinterpret_cast<unsigned char*>(bytes) : at, piece);
     } else {
       piece = std::min<std::uint64_t>(count, sim::kRequestBytes);
-      PooledTransaction& transaction = pool_.take();
+      PooledTransaction& transaction = pool_.acquire();
       transaction.set(write, offset, static_cast<std::uint32_t>(piece));
       if (write) std::memcpy(transaction.bytes.data(), bytes, piece);
       const unsigned moved = socket->transport_dbg(transaction);

@@ -28,10 +28,10 @@ struct PooledTransaction : tlm::tlm_generic_payload {
   }
 };
 
-// take() gives one with one reference; it comes back with the last.
+// acquire() returns one with one reference; it comes back with the last.
 class TransactionPool final : public tlm::tlm_mm_interface {
  public:
-  PooledTransaction& take() {
+  PooledTransaction& acquire() {
     if (free_.empty()) {
       all_.push_back(std::make_unique<PooledTransaction>(this));
       free_.push_back(all_.back().get());

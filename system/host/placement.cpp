@@ -36,8 +36,8 @@ std::vector<int> listed(std::string_view text, int ranks, int dies) {
     const auto number = hw::number_of<int>(item);
     if (!number)
       throw InputError(
-          fmt::format("--placement: `{}` is no policy and no die number; allowed: linear, strided, random, "
-                      "or a list of dies",
+          fmt::format("--placement: `{}` is neither a policy nor a die number; allowed: linear, strided, "
+                      "random, or a list of dies",
                       item));
     const int die = *number;
     if (die < 0 || die >= dies)

@@ -38,7 +38,7 @@ void append(std::string& bytes, const std::vector<T>& values) {
 }
 
 template <class T>
-std::vector<T> take(std::istream& from, std::size_t count) {
+std::vector<T> read_array(std::istream& from, std::size_t count) {
   constexpr std::size_t kMost = std::size_t{1} << 26;
   if (count > kMost) throw InputError(fmt::format("an array of {} entries; allowed: up to {}", count, kMost));
   std::vector<T> values;
@@ -92,8 +92,8 @@ Recordings recordings_in(std::istream& file, const std::string& key) {
   for (const nlohmann::json& launch : header.at("launches")) {
     const auto blocks = launch.at("blocks").get<std::size_t>();
     if (blocks == 0 || blocks > 1024) throw InputError("blocks: allowed: 1 to 1024");
-    auto steps = take<Step>(file, launch.at("steps").get<std::size_t>());
-    const auto packed = take<PackedWait>(file, launch.at("waits").get<std::size_t>());
+    auto steps = read_array<Step>(file, launch.at("steps").get<std::size_t>());
+    const auto packed = read_array<PackedWait>(file, launch.at("waits").get<std::size_t>());
     check(steps, packed, blocks);
     std::vector<Recording::Wait> waits;
     waits.reserve(packed.size());
@@ -138,16 +138,16 @@ Recordings load_recordings(const std::string& path, const std::string& key, bool
     const std::string stated = bytes.substr(end);
     bytes.resize(end);
     if (stated != hash_of(bytes))
-      throw InputError(fmt::format(
-          "{}: no recording, or damaged: its checksum does not fit; allowed: as it was written, or no file "
-          "there, so that it is recorded anew",
-          path));
+      throw InputError(
+          fmt::format("{}: not a recording, or damaged: its checksum does not match; allowed: the file as it "
+                      "was written, or no file, so that it is recorded again",
+                      path));
   }
   std::istringstream file(std::move(bytes));
   try {
     return recordings_in(file, key);
   } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("{}: no recording", path));
+    throw InputError(fmt::format("{}: not a recording", path));
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", path, error.what()));
   }

@@ -220,12 +220,12 @@ void Faults::check_ways(const std::vector<std::shared_ptr<const ub::Network>>& t
   for (const int a : dies) {
     for (const int b : dies) {
       if (a != b && !topology.in_one_package(a, b) && !reached(a, b))
-        throw InputError(fmt::format("--fault: {}nothing is left between die {} and die {}", when, a, b));
+        throw InputError(fmt::format("--fault: {}no path is left between die {} and die {}", when, a, b));
     }
     for (const int socket : machine_.sockets()) {
       if (!reached(a, topology.socket_endpoint(socket)))
         throw InputError(
-            fmt::format("--fault: {}nothing is left between die {} and CPU socket {}", when, a, socket));
+            fmt::format("--fault: {}no path is left between die {} and CPU socket {}", when, a, socket));
     }
   }
 }

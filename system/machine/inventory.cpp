@@ -192,7 +192,7 @@ std::vector<Counted> inventory(const hw::Machine& machine) {
       {"supernodes", t.supernodes, "supernodes"},
       {"racks", compute_racks + switch_racks, "racks; those of RDMA and VPC switches are not counted"},
       {"compute_racks", compute_racks, "of them: with nodes"},
-      {"switch_racks", switch_racks, "of them: with switch chips that stand in no node"},
+      {"switch_racks", switch_racks, "of them: with switch chips outside nodes"},
       {"nodes", std::int64_t{t.supernodes} * t.nodes, "compute nodes"},
       {"packages", dies / t.dies_per_package, "packages of dies (NPUs)"},
       {"dies", dies, "accelerator dies"},

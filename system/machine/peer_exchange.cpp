@@ -20,7 +20,7 @@ void append(sim::Blob& to, const T& record) {
 }
 
 template <class T>
-T take(std::span<const std::byte>& from) {
+T read(std::span<const std::byte>& from) {
   T record;
   if (from.size() < sizeof record) throw sim::PeerLost("the processes of this simulation are out of step");
   std::memcpy(&record, from.data(), sizeof record);
@@ -118,12 +118,12 @@ void PeerExchange::depart(unsigned peer, Report& report) {
 
 void PeerExchange::arrive(unsigned peer) {
   std::span<const std::byte> left = std::span(in_[peer]).subspan(sizeof(Report));
-  for (auto head = take<Head>(left); head.module != kNoModule; head = take<Head>(left)) {
+  for (auto head = read<Head>(left); head.module != kNoModule; head = read<Head>(left)) {
     if (head.module >= modules_.size() || modules_[head.module].owner != sim::peers().self())
       throw MachineError("processes of this simulation do not agree on who owns what");
     sim::EventQueue& queue = *modules_[head.module].module->queues()[head.queue];
     constexpr std::uint64_t kLastKey = (std::uint64_t{1} << 44) - 1;  // which makes kDeparted
-    for (; head.events != 0; --head.events) queue.post_late(take<Time>(left), kLastKey, 0, 0);
+    for (; head.events != 0; --head.events) queue.post_late(read<Time>(left), kLastKey, 0, 0);
   }
   carrier_.turned = [left](std::vector<std::byte>& bytes) { bytes.assign(left.begin(), left.end()); };
   crossings_.turn();
@@ -141,7 +141,7 @@ PeerExchange::Report PeerExchange::agree(const Report& mine) const {
   for (unsigned p = 0; p < in_.size(); ++p) {
     if (p == sim::peers().self()) continue;
     std::span<const std::byte> left(in_[p]);
-    const auto theirs = take<Report>(left);
+    const auto theirs = read<Report>(left);
     for (std::size_t phase = 0; phase < kPhases; ++phase)
       agreed.next[phase] = std::min(agreed.next[phase], theirs.next[phase]);
     agreed.credits = std::min(agreed.credits, theirs.credits);
@@ -163,7 +163,7 @@ bool PeerExchange::credits_may_wake(const Report& agreed) const {
   return false;
 }
 
-void PeerExchange::meet() {
+void PeerExchange::synchronize() {
   sim::Peers& peers = sim::peers();
   const unsigned self = peers.self();
   Report mine;

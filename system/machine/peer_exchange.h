@@ -31,13 +31,13 @@ class PeerExchange {
   void add_packer(sim::PacketPacker& others) { crossings_.add_packer(others); }
   // First the one whose modules have phase 0, then the other.
   void add(WindowProcess& process) { phases_.push_back(&process); }
-  // Every module of the machine, in the same order in all processes, before the first meet(). What others put
-  // down for one of another process leaves by meet(); it runs no events here.
+  // Every module of the machine, in the same order in all processes, before the first synchronize(). What
+  // others put down for one of another process leaves by synchronize(); it runs no events here.
   void add(WindowModule& module, unsigned owner);
 
   // Before the machine runs and after each window of a phase, while no module runs. Sets in `control` what
   // all have agreed on, and arms both phases.
-  void meet();
+  void synchronize();
   // Sum over all processes, at the last exchange.
   std::uint64_t unfinished() const { return agreed_unfinished_; }
 

@@ -19,8 +19,8 @@ constexpr double kHoursOfAYear = 8766;
 
 void check_range(const std::string& table, const std::string& name, double value, double least, double most) {
   if (least <= value && value <= most) return;
-  throw InputError(fmt::format("{}: {}: {:g} is not between its least, {:g}, and its most, {:g}", table, name,
-                               value, least, most));
+  throw InputError(fmt::format("{}: {}: {:g} is not between its minimum, {:g}, and its maximum, {:g}", table,
+                               name, value, least, most));
 }
 
 bool is_of(const hw::Texts& presets, const hw::Machine& machine) {

@@ -52,7 +52,7 @@ Time Runner::now() const {
 
 void Runner::begin() {
   if (!peers_) return;
-  peers_->meet();
+  peers_->synchronize();
   rethrow_failure();
 }
 

@@ -299,7 +299,7 @@ bool Supernode::run() {
   if (!foreign_.ports().empty() && now() == Time{}) advance(Time{});  // processes of others begin
   parts_->runner.begin();
   while (parts_->anything_unfinished(unfinished_)) {
-    if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
+    if (!sc_core::sc_pending_activity()) report_hang("no event is pending");
     const Time step = next_step(kSlice);
     if (now() + step > kLongestRun)
       throw MachineError(fmt::format("simulated time would pass {:.0f} s", kLongestRun.us() / 1e6));

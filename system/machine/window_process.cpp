@@ -134,14 +134,14 @@ void WindowProcess::step() {
     control_.failure = std::exchange(*failed, nullptr);
     control_.failed_module = static_cast<std::uint64_t>(failed - failures_.begin());
   }
-  if (control_.peers != nullptr) meet();
+  if (control_.peers != nullptr) synchronize();
   arm_next();
   if (control_.failure) sc_core::sc_pause();
 }
 
-void WindowProcess::meet() {
+void WindowProcess::synchronize() {
   try {
-    control_.peers->meet();
+    control_.peers->synchronize();
   } catch (...) {
     control_.failure = std::current_exception();
     control_.apart = true;

@@ -158,7 +158,7 @@ class WindowProcess final : public sc_core::sc_module {
  private:
   friend class WindowModule;
   void step();
-  void meet();
+  void synchronize();
   void run_modules(Time begin, Time end);
   void run_module(std::size_t number, Time begin, Time end);
   void wake(WindowModule& module, Time t);

@@ -29,8 +29,8 @@ Joules operator+(const Joules& a, const Joules& b) {
 template <class Line>
 void check_range(const hw::TomlFile& file, const Line& line, double value) {
   if (line.least <= value && value <= line.most) return;
-  throw InputError(fmt::format("{}: {}: {:g} is not between its least, {:g}, and its most, {:g}", file.name(),
-                               line.name, value, line.least, line.most));
+  throw InputError(fmt::format("{}: {}: {:g} is not between its minimum, {:g}, and its maximum, {:g}",
+                               file.name(), line.name, value, line.least, line.most));
 }
 
 EnergyTable parse(std::string_view text, const std::string& name) {
@@ -166,7 +166,7 @@ std::string Energy::text(const hw::Machine& machine) const {
   const double taking_part = static_cast<double>(dies) / machine.topology.dies_per_package;
   if (seconds > 0 && dies > 0)
     text +=
-        fmt::format("  {} {} over {:.3f} us: {:.0f} W a package, {:.0f} W with its share of the machine\n",
+        fmt::format("  {} {} over {:.3f} us: {:.0f} W per package, {:.0f} W with its share of the machine\n",
                     dies, dies == 1 ? "die" : "dies", seconds * 1e6, packages.value / seconds / taking_part,
                     all.value / seconds / taking_part);
   return text;

@@ -64,7 +64,7 @@ struct EnergyTable {
       visit("conversion", self.conversion, hw::Range{0.0, 1.0}, "of what packages draw, lost beside them");
       visit("fans", self.fans, hw::Range{0.0, 1.0}, "of everything but the supply's own loss");
       visit("efficiency", self.efficiency, hw::Range{0.01, 1.0}, "of the supply");
-      visit("not_allocated", self.not_allocated, hw::Range{0.0, 1e9}, "W a package that no line explains");
+      visit("not_allocated", self.not_allocated, hw::Range{0.0, 1e9}, "W per package that no line explains");
     }
   };
 

@@ -82,13 +82,13 @@ MachineProfile::MachineProfile(supernode::Supernode& machine, std::string what, 
   for (const int die : dies_) nodes_[static_cast<std::size_t>(die / topology.dies_per_node)] = true;
   for (const int socket : sockets)
     nodes_[static_cast<std::size_t>(socket / topology.sockets_per_node)] = true;
-  machine.visit_statistics([&](const sim::Statistics& part) { take(part, sockets); });
+  machine.visit_statistics([&](const sim::Statistics& part) { add_counters(part, sockets); });
   machine.probes().launch_ended.attach(this, [](void* self, int die, const npu::LaunchRecord& record) {
     static_cast<MachineProfile*>(self)->launch_ended(die, record);
   });
 }
 
-void MachineProfile::take(const sim::Statistics& part, const std::vector<int>& sockets) {
+void MachineProfile::add_counters(const sim::Statistics& part, const std::vector<int>& sockets) {
   for (const sim::Statistic& s : part.list()) {
     const double unit = ps_a_unit(s, machine_.parameters());
     if (unit == 0) continue;

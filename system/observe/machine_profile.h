@@ -63,7 +63,7 @@ class MachineProfile {
     npu::LaunchRecord record;
   };
 
-  void take(const sim::Statistics& part, const std::vector<int>& sockets);
+  void add_counters(const sim::Statistics& part, const std::vector<int>& sockets);
   void launch_ended(int die, const npu::LaunchRecord& record);
   static void sample(Group& group, double elapsed);
   void coarsen();

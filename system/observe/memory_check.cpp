@@ -28,7 +28,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
     if (core_.pipes().scalar_buffer() != nullptr) local(step);
     const npu::MteCopy* copy = step.copy;
     const std::uint64_t misses = core_.scalar().counters().data_misses;
-    if (std::exchange(misses_, misses) != misses) told(step.start);
+    if (std::exchange(misses_, misses) != misses) synchronised(step.start);
     if (copy == nullptr) return;
     Writer writer = here(copy->pc);
     writer.cycle = step.start;
@@ -43,7 +43,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
       writer.end = begin + bytes;
       writer.bytes = bytes;
       if (reads) {
-        if (check_.read(writer, begin, told_)) told(step.start);
+        if (check_.read(writer, begin, synchronised_)) synchronised(step.start);
       } else {
         check_.wrote(writer, begin);
         if (!adds) check_.note(writer, begin);
@@ -52,9 +52,11 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
     }
   }
 
-  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t to) override { told(to); }
-  void scalar_polled(std::int64_t, std::int64_t to) override { told(to); }
-  void poll_turn(bool, std::int64_t cycle) override { told(cycle); }
+  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t to) override {
+    synchronised(to);
+  }
+  void scalar_polled(std::int64_t, std::int64_t to) override { synchronised(to); }
+  void poll_turn(bool, std::int64_t cycle) override { synchronised(cycle); }
 
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override {
     if (offset + bytes > npu::kUBufferBytes) return;  // the counts of a merge
@@ -63,7 +65,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
   }
 
  private:
-  void told(std::int64_t cycle) { told_ = std::max(told_, cycle); }
+  void synchronised(std::int64_t cycle) { synchronised_ = std::max(synchronised_, cycle); }
 
   Writer here(std::uint64_t pc) const {
     return {.die = die_.number(),
@@ -151,7 +153,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
   npu::Core& core_;
   std::vector<bool> written_;  // bytes of the UBuffer, by the launch
   std::uint32_t launch_ = ~std::uint32_t{0};
-  std::int64_t told_ = -1;  // what other cores have written before may be known to be there
+  std::int64_t synchronised_ = -1;  // what other cores have written before may be known to be there
   std::uint64_t misses_ = 0;
 };
 
@@ -195,7 +197,7 @@ bool MemoryCheck::read(const Writer& reader, std::uint64_t begin, std::int64_t t
   find(
       reader, unordered->pc | 1,
       fmt::format("die {} core {}: {} reads {} B at {:#x}, which core {} has written in the same launch: {}; "
-                  "nothing between tells it that they are there",
+                  "nothing in between tells it that they are there",
                   reader.die, reader.core, reader.place, bytes, first, unordered->core, unordered->place));
   return false;
 }

@@ -25,7 +25,7 @@ void add_to(Sums& sums, std::string_view key, std::uint64_t value) {
 }
 
 // Into an object, in the order in which the sums were begun.
-void put(const Sums& sums, Json& into) {
+void add_to(const Sums& sums, Json& into) {
   std::vector<const Sums::value_type*> ordered(sums.size());
   for (const auto& entry : sums) ordered[entry.second.order] = &entry;
   for (const auto* entry : ordered) {
@@ -94,8 +94,8 @@ void StatisticsFile::add(const sim::Statistics& part) {
     if (!glossary_.contains(s.pattern)) glossary_[s.pattern] = {{"unit", s.unit}, {"sentence", s.sentence}};
     if (detail_ && value != 0) row["detail"].get_ref<Json::object_t&>().emplace_back(s.name, value);
   }
-  put(totals, row["totals"]);
-  for (const std::string& unit : order) put(units[unit], row["parts"][unit]);
+  add_to(totals, row["totals"]);
+  for (const std::string& unit : order) add_to(units[unit], row["parts"][unit]);
 }
 
 Json StatisticsFile::to_document(const std::string& study) const {

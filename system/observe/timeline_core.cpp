@@ -89,7 +89,7 @@ void CoreLanes::left(const npu::PipeStep& step) {
     }
     case npu::PipeStep::Kind::wait_flag:
       show(step.pipe, "wait", step.start, step.end - 1, place_of(step.instruction->pc));
-      take_arrow(step.pipe, step.flag, step.end);
+      end_arrow(step.pipe, step.flag, step.end);
       break;
     case npu::PipeStep::Kind::barrier:
       show(step.pipe, "barrier", step.start, step.end - 1, place_of(step.instruction->pc));
@@ -128,7 +128,7 @@ void CoreLanes::arrow(const ArrowEnd& from, const ArrowEnd& to) {
   out_.arrow(false, id, die_, to.lane, to.at);
 }
 
-void CoreLanes::take_arrow(int pipe, std::uint32_t flag, std::int64_t cycle) {
+void CoreLanes::end_arrow(int pipe, std::uint32_t flag, std::int64_t cycle) {
   auto& set = flags_[flag];
   if (set.empty()) return;
   pipes_[static_cast<std::size_t>(pipe)].arrows.emplace_back(set.front(), cycle);
@@ -161,7 +161,7 @@ void CoreLanes::scalar_waits(std::string_view name, std::int64_t from, std::int6
 void CoreLanes::scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) {
   const auto source = static_cast<int>(flag / 8) / (cube_ ? int{npu::kCubePipes} : int{npu::kPipes});
   scalar_waits(fmt::format("wait for {}", kLaneNames[static_cast<std::size_t>(lane_of(source))]), from, to);
-  take_arrow(npu::kPipeS, flag, to);
+  end_arrow(npu::kPipeS, flag, to);
 }
 
 void CoreLanes::scalar_waited_for_cross_core(std::uint32_t, std::int64_t from, std::int64_t to) {

@@ -57,7 +57,7 @@ class CoreLanes final : public npu::PipeObserver {
   void scalar_waits(std::string_view name, std::int64_t from, std::int64_t to);
   std::string place_of(std::uint64_t pc) { return out_.place_of(die_, watched_.launch(), pc); }
   void arrow(const ArrowEnd& from, const ArrowEnd& to);
-  void take_arrow(int pipe, std::uint32_t flag, std::int64_t cycle);
+  void end_arrow(int pipe, std::uint32_t flag, std::int64_t cycle);
 
   Timeline& out_;
   int die_, core_;

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
   try {
     const traces::Routing routing = traces::read_routing(in, "fuzz.jsonl");
-    traces::take_rows(routing, 1, 3);
+    traces::rows_of_block(routing, 1, 3);
   } catch (const InputError&) {
   }
   static fuzz::MemoryFile file;

@@ -134,7 +134,7 @@ TEST_F(NpyFiles, ThatAreNoneAreRefused) {
               HasSubstr("too large"));
   EXPECT_THAT(refused("{'descr': '<i4', 'fortran_order': False, 'shape': (1048576,1048576,2), }"),
               HasSubstr("too large"));
-  EXPECT_THAT(refusal([&] { read("\x93NUMPY"); }), HasSubstr("is no .npy file"));
+  EXPECT_THAT(refusal([&] { read("\x93NUMPY"); }), HasSubstr("is not an .npy file"));
 }
 
 }  // namespace

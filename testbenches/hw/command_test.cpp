@@ -93,7 +93,7 @@ TEST(Command, WhatLooksAtDiesIsRefusedWhereNoneWork) {
       const std::string told = study == "switch" && name == "--wave"
                                    ? "--wave shows the RTL's signals"
                                    : (own_timeline && of_dies ? "--timeline-dies" : name) +
-                                         ": looks at dies at work, and run " + study + " simulates none";
+                                         ": observes dies, and run " + study + " simulates none";
       expect_refused(cm384("run " + study + " " + option), told);
     }
   }

@@ -137,7 +137,8 @@ TEST(SealedJson, EveryChangeIsSeen) {
   EXPECT_TRUE(has_good_checksum(document, "d"));
   EXPECT_TRUE(has_good_checksum(Json::parse(document.dump(3)), "d")) << "spaces do not count";
   document["value"] = 1.2500000000000002;
-  EXPECT_THAT(refusal([&] { has_good_checksum(document, "d"); }), HasSubstr("d: its checksum does not fit"));
+  EXPECT_THAT(refusal([&] { has_good_checksum(document, "d"); }),
+              HasSubstr("d: its checksum does not match"));
 }
 
 }  // namespace

@@ -300,7 +300,8 @@ TEST(ModelConfig, BrokenOnesAreRefusedByTheirKey) {
   EXPECT_THAT(refusal([] { read_config("[1", "x.json"); }), HasSubstr("x.json: not valid JSON: "));
   EXPECT_EQ(refusal([] { read_config("{\"hidden_size\": " + std::string(100'000, '['), "x.json"); }),
             "x.json: values are nested more than 32 deep");
-  EXPECT_EQ(refusal([] { read_config("[1]", "x.json"); }), "x.json: is no object; allowed: a config.json");
+  EXPECT_EQ(refusal([] { read_config("[1]", "x.json"); }),
+            "x.json: is not an object; allowed: a config.json");
 }
 
 // Which layers have experts is said in five ways.

@@ -118,7 +118,7 @@ TEST(Options, RangesDouble) {
   EXPECT_EQ(sizes("64B..64B"), (std::vector<std::int64_t>{64}));
   EXPECT_EQ(sizes("64B..64MiB").size(), 21u);
   EXPECT_EQ(parsed({"--ranks", "8..64,320"}).ranks, (Integers{8, 16, 32, 64, 320}));
-  EXPECT_THAT(refusal_of({"--sizes", "64B..32B"}), HasSubstr("--sizes: '64B..32B' is no range"));
+  EXPECT_THAT(refusal_of({"--sizes", "64B..32B"}), HasSubstr("--sizes: '64B..32B' is not a range"));
   EXPECT_THAT(refusal_of({"--sizes", "0B..64B"}), HasSubstr("--sizes: 0B is out of range"));
   EXPECT_THAT(refusal_of({"--sizes", "64B.."}), HasSubstr("--sizes: "));
 }
@@ -126,7 +126,7 @@ TEST(Options, RangesDouble) {
 TEST(Options, RangesOfRealNumbersGoInTenths) {
   EXPECT_EQ(parsed({"--loads", "0.1..0.5"}).loads, (Reals{0.1, 0.2, 0.3, 0.4, 0.5}));
   EXPECT_EQ(parsed({"--loads", "0.05,0.9"}).loads, (Reals{0.05, 0.9}));
-  EXPECT_THAT(refusal_of({"--loads", "0.5..0.1"}), HasSubstr("--loads: '0.5..0.1' is no range"));
+  EXPECT_THAT(refusal_of({"--loads", "0.5..0.1"}), HasSubstr("--loads: '0.5..0.1' is not a range"));
   EXPECT_THAT(refusal_of({"--loads", "0.5..1.1"}), HasSubstr("--loads: 1.1 is out of range"));
 }
 

@@ -77,7 +77,7 @@ TEST(Batches, AFileHasALineForEachRank) {
 TEST(Batches, SayWhereNumbersAreNotAsManyAsRanks) {
   EXPECT_EQ(note_of(parse_batches("3,64,7"), 3), "");
   EXPECT_THAT(note_of(parse_batches("3,64,7"), 4),
-              HasSubstr("3 numbers for 4 ranks with tokens: they begin anew"));
+              HasSubstr("3 numbers for 4 ranks with tokens: they start over"));
   EXPECT_THAT(note_of(parse_batches("3,64,7"), 2), HasSubstr("the first ones are taken"));
   EXPECT_EQ(note_of(parse_batches("uniform:1..9"), 2), "");
   const std::string path = ::testing::TempDir() + "numbers.txt";

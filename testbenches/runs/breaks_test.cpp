@@ -91,7 +91,7 @@ TEST(Breaks, TellWhatIsNotReachedBeforeTheRun) {
   DispatchCase setting = small();
   setting.prepare = with_faults({"die=16,kind=down,at=60us"});
   EXPECT_THAT(cm384::refusal([&] { run_dispatch(setting); }),
-              HasSubstr("from 60 us on nothing is left between die 0 and die 16"));
+              HasSubstr("from 60 us on no path is left between die 0 and die 16"));
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ class Layer {
     rank.product.c_pitch = kExperts * 4;
     rank.product.c = memory.allocate_lines(kTokens * rank.product.c_pitch);
     rank.product.group_rows = put(n, rows);
-    operators::put_b(runtime_, rank.product, std::as_bytes(std::span(gate_.weights)));
+    operators::write_b(runtime_, rank.product, std::as_bytes(std::span(gate_.weights)));
     rank.gate = {
         rank.product.c, put(n, gate_.bias), c.scales, d.expert_ids, kTokens, kExperts, 1, 2.5f, 0, 0, 0, 0};
     operators::ExpertFfnSetting experts;
@@ -197,7 +197,7 @@ class Layer {
                          const Floats& scales) {
       gemm.groups = 1;
       gemm.b += local * std::uint64_t{gemm.n} * gemm.k;
-      operators::put_b(runtime_, gemm, b);
+      operators::write_b(runtime_, gemm, b);
       runtime_.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
     };
     const cm384_ffn& ffn = ranks_.back().experts->arguments();

@@ -188,7 +188,7 @@ TEST(Chakra, AFileOfGroupsSaysWhoIsOfOne) {
   options.groups = path_of("bad.json", R"({"7": [0, 0]})");
   EXPECT_THAT(refused({part, part}, options), HasSubstr("group 7: 0; allowed: numbers of ranks, each once"));
   options.groups = path_of("bad.json", "[1]");
-  EXPECT_THAT(refused({part, part}, options), HasSubstr("no JSON object"));
+  EXPECT_THAT(refused({part, part}, options), HasSubstr("not a JSON object"));
 }
 
 // A pipeline: a stage without collectives, and stages with unlike counts of them.
@@ -295,7 +295,8 @@ TEST(Chakra, WhatIsNotTakenIsSaidCountedAndRefusedWhenStrict) {
   EXPECT_THAT(trace.result.not_taken[2], HasSubstr("node 3 for 99"));
   ImportOptions strict = small();
   strict.strict = true;
-  EXPECT_THAT(refused({lonely, other}, strict), HasSubstr("--strict: not taken: attribute colour: 1 ("));
+  EXPECT_THAT(refused({lonely, other}, strict),
+              HasSubstr("--strict: not imported exactly: attribute colour: 1 ("));
   EXPECT_EQ(refused({head() + kernel(1, 5)}, strict), "(accepted)");
 }
 
@@ -415,7 +416,7 @@ TEST(Chakra, BadFilesAreRefusedByOffsetAndField) {
               HasSubstr("comm_src: 2 in the file of rank 0"));
   EXPECT_THAT(refusal(head() + message_node(1, kReceive, 0, 0, 8)), HasSubstr("no such message with tag 1"));
   EXPECT_THAT(refusal(head() + kernel(1, 1) + kernel(1, 1)), HasSubstr("node 1: id: the file has it twice"));
-  EXPECT_THAT(refusal(head() + kernel(1, 1, 2) + kernel(2, 1, 1)), HasSubstr("in a circle"));
+  EXPECT_THAT(refusal(head() + kernel(1, 1, 2) + kernel(2, 1, 1)), HasSubstr("in a cycle"));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST(RecordGraph, NamesRecordsAsTold) {
     graph.wait(other, {one});
     InMemory sink;
     EXPECT_EQ(refusal_of([&] { graph.write(sink); }),
-              fmt::format("{}: waits in a circle, for itself in the end", where));
+              fmt::format("{}: waits in a cycle, in the end for itself", where));
   }
 }
 
@@ -158,7 +158,7 @@ TEST(Ns3Ub, BadFilesAreRefusedByLineAndField) {
   EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10,0,\n"), HasSubstr(":2: delay: '10'"));
   EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10ns,0,4\n"),
               HasSubstr(":2: dependOnPhases: no task is of phase 4"));
-  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10ns,0,0\n"), HasSubstr("in a circle"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10ns,0,0\n"), HasSubstr("in a cycle"));
   EXPECT_THAT(refusal("0,0\n"), HasSubstr(":2: line: 2 fields"));
   EXPECT_THAT(refusal_of([] { ns3ub("0,0,1,5,URMA_WRITE,7,10ns,0,\n1,1,2,5,URMA_WRITE,7,10ns,0,\n", 2); }),
               HasSubstr(":3: node 2: number 3 of the different ones, but small has 2 dies"));

@@ -64,15 +64,15 @@ TEST(RoutingReader, NamesFileLineAndFieldOfWhatIsWrong) {
   std::vector<std::string> lines = {kMeta};
   while (lines.size() < 16) lines.push_back(route("[0, 1]"));
   lines.push_back(R"({"type": "route", "topk_ids": [0, 1)");
-  EXPECT_EQ(error_of(lines), "log.jsonl:17: line is no JSON; allowed is one object per line");
+  EXPECT_EQ(error_of(lines), "log.jsonl:17: line is not JSON; allowed: one object per line");
   EXPECT_EQ(error_of({kMeta, route("[0, 8]")}),
-            "log.jsonl:2: topk_ids[1]: expert 8 is out of range; allowed is a whole number from 0 to 7");
+            "log.jsonl:2: topk_ids[1]: expert 8 is out of range; allowed: a whole number from 0 to 7");
   EXPECT_THAT(error_of({kMeta, route("[-1, 2]")}),
               HasSubstr("log.jsonl:2: topk_ids[0]: expert -1 is out of range"));
   EXPECT_THAT(error_of({kMeta, route("[1.5, 2]")}), HasSubstr("topk_ids[0]: expert 1.5"));
   EXPECT_THAT(error_of({kMeta, route("[18446744073709551615, 2]")}), HasSubstr("topk_ids[0]"));
   EXPECT_THAT(error_of({kMeta, route("[2, 2]")}), HasSubstr("topk_ids[1]: expert 2 is named twice"));
-  EXPECT_THAT(error_of({kMeta, route("[1, 2, 3]")}), HasSubstr("topk_ids: has 3 experts; allowed is 2"));
+  EXPECT_THAT(error_of({kMeta, route("[1, 2, 3]")}), HasSubstr("topk_ids: has 3 experts; allowed: 2"));
   EXPECT_THAT(error_of({kMeta, R"({"type": "route"})"}), HasSubstr("log.jsonl:2: topk_ids: is missing"));
   EXPECT_THAT(error_of({kMeta, R"({"type": "rout", "topk_ids": [1, 2]})"}), HasSubstr("type: is \"rout\""));
   EXPECT_THAT(error_of({kMeta, "[1, 2]"}), HasSubstr("log.jsonl:2: line is array"));
@@ -89,13 +89,13 @@ TEST(RoutingReader, NamesFileLineAndFieldOfWhatIsWrong) {
 TEST(RoutingReader, RefusesWhatIsTooDeepOrTooLong) {
   const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
   EXPECT_EQ(error_of({R"({"type": "route", "layer": )" + deep + R"(, "topk_ids": [0]})"}),
-            "log.jsonl:1: layer: is a list; allowed is a whole number from 0 to 1048576");
+            "log.jsonl:1: layer: is a list; allowed: a whole number from 0 to 1048576");
   EXPECT_THAT(error_of({route("[" + deep + "]")}), HasSubstr("topk_ids[0]: expert a list is out of range"));
   std::string ids = "0";
   for (int id = 1; id < 1024; ++id) ids += "," + std::to_string(id);
   EXPECT_EQ(read({route("[" + ids + "]")}).top_k, 1024);
   EXPECT_EQ(error_of({route("[" + ids + ",1024]")}),
-            "log.jsonl:1: topk_ids: has 1025 experts; allowed are at most 1024");
+            "log.jsonl:1: topk_ids: has 1025 experts; allowed: at most 1024");
 }
 
 TEST(RoutingReader, ReadsWhatGzipPackedAndWhatBeginsWithAMark) {
@@ -116,9 +116,9 @@ TEST(RoutingReader, ReadsTheSample) {
 
 TEST(TakeRows, WrapsRound) {
   const Routing r{1, 4, {0, 1, 2}};
-  EXPECT_THAT(take_rows(r, 0, 2), ElementsAre(0, 1));
-  EXPECT_THAT(take_rows(r, 1, 2), ElementsAre(2, 0));
-  EXPECT_THAT(take_rows(r, 2, 4), ElementsAre(2, 0, 1, 2));
+  EXPECT_THAT(rows_of_block(r, 0, 2), ElementsAre(0, 1));
+  EXPECT_THAT(rows_of_block(r, 1, 2), ElementsAre(2, 0));
+  EXPECT_THAT(rows_of_block(r, 2, 4), ElementsAre(2, 0, 1, 2));
 }
 
 void expect_distinct_rows(const Routing& r) {

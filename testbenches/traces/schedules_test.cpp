@@ -185,7 +185,7 @@ TEST(Goal, BrokenOnesAreRefusedByLine) {
   EXPECT_THAT(with("l1: recv 3b from 1\n}\n"), HasSubstr(":3: recv: rank 1 sends rank 0 no such message"));
   EXPECT_THAT(with("l1: recv 3b from 1\n}\nrank 1 {\nsend 4b to 0\n}\n"),
               HasSubstr("recv: 3 B, but 4 B are sent"));
-  EXPECT_THAT(with("l1: calc 3\nl2: calc 3\nl1 requires l2\nl2 requires l1\n}\n"), HasSubstr("in a circle"));
+  EXPECT_THAT(with("l1: calc 3\nl2: calc 3\nl1 requires l2\nl2 requires l1\n}\n"), HasSubstr("in a cycle"));
 }
 
 // Four ranks: tensor groups 0 1 and 2 3, data groups 0 2 and 1 3.
@@ -443,7 +443,7 @@ TEST(Logs, HcclsCallsMoveWhatTheirTagsSay) {
               ::testing::ElementsAre(HasSubstr("do not say how much they move, or of no known kind: 2")));
   ImportOptions strict = options();
   strict.strict = true;
-  EXPECT_THAT(refused(log_of, text, strict), HasSubstr("--strict: not taken: calls"));
+  EXPECT_THAT(refused(log_of, text, strict), HasSubstr("--strict: not imported exactly: calls"));
 }
 
 TEST(Logs, BrokenOnesAreRefusedByLine) {

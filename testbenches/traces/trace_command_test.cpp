@@ -230,10 +230,10 @@ TEST_F(TraceCommand, QuantaOfACaseShareALink) {
                                    {"0,3,0,0,0,5 9,0\n", "a port that is shut for a time"}}) {
     write("case/fault.csv", head + line);
     EXPECT_THAT(done("convert case told.trace").errors,
-                HasSubstr(fmt::format("case/fault.csv:2: not taken: {}", what)));
+                HasSubstr(fmt::format("case/fault.csv:2: ignored: {}", what)));
     const Outcome refused = start("convert case strict.trace --strict");
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.errors, HasSubstr(fmt::format("--strict: case/fault.csv:2: not taken: {}", what)));
+    EXPECT_THAT(refused.errors, HasSubstr(fmt::format("--strict: case/fault.csv:2: ignored: {}", what)));
     EXPECT_FALSE(fs::exists(at("strict.trace")));
   }
 }
@@ -291,8 +291,8 @@ TEST_F(TraceCommand, RecordedCasesReplayOnTheirOwnMachines) {
   };
   const Case all[] = {
       // Two destinations' last hops are two links each.
-      {"2dfm4x4-multipath_a2a", 16384009 + 16384000, 16384009 / 100e3, "transport_channel.csv: not taken"},
-      {"clos_32hosts-4leafs-8spines_pod2pod", 8 * 400000, 400000 / 50e3, "transport_channel.csv: not taken"},
+      {"2dfm4x4-multipath_a2a", 16384009 + 16384000, 16384009 / 100e3, "transport_channel.csv: ignored"},
+      {"clos_32hosts-4leafs-8spines_pod2pod", 8 * 400000, 400000 / 50e3, "transport_channel.csv: ignored"},
       {"clos_fault_injection", 409600, 409600 / 50e3, "fault.csv:2: port 0 of node 8 sends at 125MB/s"},
   };
   for (const Case& c : all) {
@@ -334,7 +334,7 @@ TEST_F(TraceCommand, CasesOfOthersComeToTheirValuesByHand) {
       {"chakra/uint64-size.*.et", 3 * kMiB, 3, 10},
       {"htsim/incast.cm", 15 * 2'000'000, 15 * 2e6 / 196e3, 300},
       {"htsim/perm_32n_32c_2MB.cm", 32 * 2'000'000, 2e6 / 196e3, 30},
-      // From the begin of the first kernel to the end of the last one of both ranks.
+      // From the beginning of the first kernel to the end of the last one of both ranks.
       {"timeline/hta-rank*-cut.json", 0, 1'231'143, 1'231'143, "127 others are left out"},
       {"timeline/begin-end-events.json", 0, 140, 140},
       {"timeline/overlap-two-streams.json", 0, 580, 580, "360.0 us of communication, 360.0 us of it beside"},

@@ -39,7 +39,7 @@ TEST_F(TraceCommand, LeavesNothingHalfWritten) {
   expect_refused("shape cut.trace x.trace --map strided", "cut.trace: offset 20000");
   expect_refused("convert cut.csv x.trace", "cut.csv:3001: line: ");
   expect_refused("from-timeline cut.json x.trace --messages names.csv", "cut.json: offset 33: no JSON");
-  expect_refused("from-routing cut.jsonl x.trace --ranks 2", "cut.jsonl:2: line is no JSON");
+  expect_refused("from-routing cut.jsonl x.trace --ranks 2", "cut.jsonl:2: line is not JSON");
   for (const std::string command :
        {"replay folder", "info folder", "shape folder x.trace", "convert folder x.trace",
         "from-routing folder x.trace", "from-timeline folder x.trace --messages names.csv",

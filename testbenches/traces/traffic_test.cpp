@@ -325,8 +325,8 @@ TEST(Traffic, APartForgetsTheHost) {
   call.words = {1, 0xffffffff};
   copy.engine = TrafficRecord::Engine::sdma;
   copy.words = {1, 0};
-  EXPECT_FALSE(selection.take(call, true));
-  EXPECT_TRUE(selection.take(copy, true));
+  EXPECT_FALSE(selection.select(call, true));
+  EXPECT_TRUE(selection.select(copy, true));
   EXPECT_TRUE(copy.at_recorded_time());
 }
 
@@ -338,7 +338,7 @@ TEST(Traffic, APartPointsAtItsOwnRecords) {
                              {3, TrafficDependency::Kind::issue, 4_ps}};
   std::vector<TrafficRecord> kept;
   for (std::size_t n = 0; n < records.size(); ++n) {
-    if (selection.take(records[n], n >= 2)) kept.push_back(records[n]);
+    if (selection.select(records[n], n >= 2)) kept.push_back(records[n]);
   }
   ASSERT_EQ(kept.size(), 4u);
   EXPECT_THAT(kept[2].dependencies,

@@ -280,7 +280,7 @@ TEST(Files, AFaultLowersTheRateOfAPortAndOthersAreNamed) {
       "shutdownDropPackets(start end),OccasionalDropRate(%)\n0,2,0,0,1 0 1000,0,0\n1,0,5,0,0,0,0\n");
   const hw::Machine m = folder.load();
   EXPECT_THAT(m.notes, ElementsAre(HasSubstr("fault.csv:2: port 0 of node 1 sends at 125MB/s"),
-                                   HasSubstr("fault.csv:3: not taken: loss")));
+                                   HasSubstr("fault.csv:3: ignored: loss")));
   const auto network = Network::of(m.topology);
   const auto rate = [&](unsigned from, unsigned to) {
     return network->link(network->link_between(from, to)).wire.rate;
@@ -330,10 +330,10 @@ TEST(Case, SettingsAreTakenOrNamed) {
   EXPECT_EQ(machine.ub.link.bandwidth, mega(25'000));
   EXPECT_EQ(machine.ub.link.lanes, 16);
   EXPECT_THAT(machine.notes,
-              ::testing::Contains(HasSubstr("not taken: UB_CC_ENABLED, UbJetty::UbInflightMax")));
+              ::testing::Contains(HasSubstr("ignored: UB_CC_ENABLED, UbJetty::UbInflightMax")));
   EXPECT_THAT(
       machine.notes,
-      ::testing::Contains(HasSubstr("VlScheduler DWRR: not taken, lanes have equal turns: no traffic.csv")));
+      ::testing::Contains(HasSubstr("VlScheduler DWRR: ignored, lanes have equal turns: no traffic.csv")));
   for (const auto& [text, message] :
        {std::pair{"default ns3::UbPort::UbDataRate \"fast\"\n", ":1: UbPort::UbDataRate: 'fast'"},
         {"global UB_VL_NUM \"17\"\n", ":1: UB_VL_NUM: '17'; allowed: 1 to 16"},
@@ -347,7 +347,7 @@ TEST(Case, SettingsAreTakenOrNamed) {
   folder.put("network_attribute.txt", "global UB_FAULT_ENABLE \"false\"\n")
       .put("fault.csv", "not even read\n");
   EXPECT_THAT(folder.load().notes,
-              ::testing::Contains(HasSubstr("fault.csv: not taken: UB_FAULT_ENABLE is false")));
+              ::testing::Contains(HasSubstr("fault.csv: ignored: UB_FAULT_ENABLE is false")));
 }
 
 // Priorities of a case are service classes, each with its quantum as a turn.
@@ -445,7 +445,7 @@ TEST(Files, BadOnesAreRefusedByFileLineAndField) {
   EXPECT_THAT(refusal([&] { folder.load({"topology.nodes=4"}); }),
               HasSubstr("3 dies (DEVICE or DIE), but the machine has 4"));
   EXPECT_THAT(refusal([] { machine({"topology.kind=file"}); }),
-              HasSubstr("topology.file: 'none' is no folder"));
+              HasSubstr("topology.file: 'none' is not a folder"));
   EXPECT_THAT(refusal([] { machine({"topology.file=x"}); }),
               HasSubstr("has no effect with topology.kind=clos"));
 }

@@ -392,7 +392,7 @@ TEST(PlaneRates, HoldForAPlane) {
                 machine({"topology.kind=torus", "topology.l2_switches=4"});
               }),
               HasSubstr("has no effect with topology.kind=torus"));
-  EXPECT_THAT(refusal([] { machine({"topology.shape=4x"}); }), HasSubstr("is no shape"));
+  EXPECT_THAT(refusal([] { machine({"topology.shape=4x"}); }), HasSubstr("is not a shape"));
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ bool ChakraReader::next_message(const char* what) {
   for (unsigned shift = 0;; shift += 7) {
     const int byte = stream_->get();
     if (byte < 0 && shift == 0) return false;
-    if (byte < 0 || shift > 28) fail(fmt::format("{}: length: no whole number", what));
+    if (byte < 0 || shift > 28) fail(fmt::format("{}: length: not a whole number", what));
     ++offset_;
     length |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) break;
@@ -290,7 +290,7 @@ bool ChakraReader::next_of_json(ChakraNode& node) {
   ForeignJson object;
   std::swap(object, objects_[next_object_]);
   node.where = fmt::format("{}: object {}", path_, next_object_++);
-  if (!object.is_object()) throw InputError(fmt::format("{}: no JSON object; allowed: nodes", node.where));
+  if (!object.is_object()) throw InputError(fmt::format("{}: not a JSON object; allowed: nodes", node.where));
   read_json_node(object, node);
   return true;
 }

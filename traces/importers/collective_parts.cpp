@@ -48,11 +48,11 @@ const KeyOf kByKind = [](const CollectivePart& p) { return Key{p.kind, 0, p.root
 CommunicatorGroups read_groups(const std::string& path) {
   const auto document = nlohmann::json::parse(read_input(path, kLargestText), nullptr, false);
   const std::string allowed = "allowed: a JSON object of lists of ranks, {\"GROUP\": [0, 1, ...], ...}";
-  if (!document.is_object()) throw InputError(fmt::format("{}: no JSON object; {}", path, allowed));
+  if (!document.is_object()) throw InputError(fmt::format("{}: not a JSON object; {}", path, allowed));
   CommunicatorGroups groups;
   for (const auto& [name, ranks] : document.items()) {
     if (!ranks.is_array() || ranks.empty())
-      throw InputError(fmt::format("{}: group {}: no list of ranks; {}", path, name, allowed));
+      throw InputError(fmt::format("{}: group {}: not a list of ranks; {}", path, name, allowed));
     std::set<std::int64_t> known;
     for (const auto& rank : ranks) {
       if (!rank.is_number_integer() || rank.get<std::int64_t>() < 0 ||
@@ -180,7 +180,7 @@ void CollectiveParts::match_group(const std::string& group, const ImportedRanks&
   } else if (auto by_size = reordered(kBySize)) {
     matched = std::move(*by_size);
     notes_.push_back(
-        fmt::format("{}: ranks begin their collectives in unlike order; they are matched by size",
+        fmt::format("{}: ranks begin their collectives in different orders; they are matched by size",
                     title_of_group(group)));
   } else if (auto by_name = reordered(kByName)) {
     matched = std::move(*by_name);

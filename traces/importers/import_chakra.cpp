@@ -81,7 +81,7 @@ class ChakraImport {
     std::vector<std::string> not_taken;
     not_taken_.write(not_taken);
     if (options_.strict && !not_taken.empty())
-      throw InputError(fmt::format("--strict: not taken: {}", not_taken.front()));
+      throw InputError(fmt::format("--strict: not imported exactly: {}", not_taken.front()));
     ImportResult result = ranks_.write(graph_, sink);
     result.not_taken = std::move(not_taken);
     notes_.write(result.notes);

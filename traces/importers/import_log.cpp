@@ -289,7 +289,7 @@ class LogImport {
           fmt::format("calls that do not say how much they move, or of no known kind: {}", not_taken_));
     match_messages(not_taken);
     if (strict && !not_taken.empty())
-      throw InputError(fmt::format("--strict: not taken: {}", not_taken.front()));
+      throw InputError(fmt::format("--strict: not imported exactly: {}", not_taken.front()));
     CollectiveParts::write(parts_->match(*ranks_, {}), graph_, *ranks_);
     ImportResult result = ranks_->write(graph_, sink);
     result.not_taken = std::move(not_taken);
@@ -299,7 +299,7 @@ class LogImport {
           "communicators without a commId are matched by the order in which each process made them");
     result.notes.insert(result.notes.begin(),
                         fmt::format("{} calls; those of a stream follow each other at once, since a log does "
-                                    "not tell what was computed between them",
+                                    "not say what was computed between them",
                                     calls_));
     return result;
   }

@@ -80,7 +80,7 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
   Placing placing;
   ImportResult result;
   result.placement =
-      options.onto.empty() ? "by number" : "as --onto says, in the order in which they are met";
+      options.onto.empty() ? "by number" : "as --onto says, in the order of their first appearance";
   std::map<std::int64_t, int> dies;
   const auto die_of = [&](const FieldReader& fields, std::size_t column) {
     const std::int64_t rank = fields.integer(columns[column], 0, kMostRank);
@@ -106,7 +106,7 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
     r.core = TrafficRecord::kAnyCore;
     r.bytes = static_cast<std::uint64_t>(fields.integer(columns[2], 1, kMostImportedBytes));
     r.operation = columns.has(4) ? operation(fields, columns[4]) : sim::Operation::write;
-    r.offset = placing.take(r.target.number, r.bytes);
+    r.offset = placing.allocate(r.target.number, r.bytes);
     if (columns.has(3) && !fields.text(columns[3]).empty())
       r.start = r.end = microseconds(fields, columns[3]);
     const Time delay =

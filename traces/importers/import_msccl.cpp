@@ -130,7 +130,7 @@ class MscclImport {
                        chunks = algo.integer("nchunksperloop", 1, kMostChunks);
     if (options.bytes == 0)
       throw InputError(
-          fmt::format("{}: chunks are parts of a buffer whose size is not told; allowed: --bytes N", path));
+          fmt::format("{}: chunks are parts of a buffer whose size is not given; allowed: --bytes N", path));
     chunk_ = (options.bytes + chunks - 1) / chunks;
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(ranks));
     std::iota(numbers.begin(), numbers.end(), 0);

@@ -114,7 +114,7 @@ class Ns3UbImport {
         result.notes.push_back(fmt::format("not imported: {}", fmt::join(beside.unread, ", ")));
     } else {
       for (std::size_t k = 0; k < met.size(); ++k) die[met[k]] = options_.onto[k];
-      result.placement = "as --onto says, in the order in which nodes are met";
+      result.placement = "as --onto says, in the order of the nodes' first appearance";
       result.mapping.assign(die.begin(), die.end());
     }
     const auto placed = [&](Unit index) {
@@ -142,7 +142,7 @@ class Ns3UbImport {
     r.operation = operation_of(fields);
     r.lane = level_of(fields.integer(kNs3ubPriority, 0, 15));
     r.core = TrafficRecord::kAnyCore;
-    r.offset = placing_.take(r.target.number, r.bytes);
+    r.offset = placing_.allocate(r.target.number, r.bytes);
     const Time delay = delay_of(fields);
     const std::string where = fmt::format("{}:{}", path_, lines_.number());
     const bool waits = !fields.text(kNs3ubPhases).empty();
@@ -184,7 +184,7 @@ class Ns3UbImport {
 
   Unit unit_of(std::int64_t node) {
     if (!options_.nodes.empty() && !std::ranges::binary_search(options_.nodes, node))
-      lines_.fail(fmt::format("node {}: is no DEVICE of {}", node, options_.machine));
+      lines_.fail(fmt::format("node {}: is not a DEVICE of {}", node, options_.machine));
     const auto [found, fresh] = nodes_.emplace(node, static_cast<int>(nodes_.size()));
     const auto count = static_cast<int>(nodes_.size());
     const int room = options_.onto.empty() ? options_.dies : static_cast<int>(options_.onto.size());

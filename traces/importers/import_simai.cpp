@@ -57,16 +57,16 @@ class SimAiImport {
     std::vector<std::vector<std::uint64_t>> updated;  // by layer: of each rank
     for (const Layer& layer : layers_) {
       compute(at_, layer.steps[0].ns, layer.where);
-      meet(at_, layer.steps[0], layer.where);
+      add_collectives(at_, layer.steps[0], layer.where);
     }
     for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
       compute(at_, layer->steps[2].ns, layer->where);
       std::vector<std::uint64_t> beside = at_;
-      meet(beside, layer->steps[2], layer->where);
+      add_collectives(beside, layer->steps[2], layer->where);
       if (layer->update_ns != 0) compute(beside, layer->update_ns, layer->where);
       if (beside != at_) updated.push_back(std::move(beside));
       compute(at_, layer->steps[1].ns, layer->where);
-      meet(at_, layer->steps[1], layer->where);
+      add_collectives(at_, layer->steps[1], layer->where);
     }
     ImportResult result = ranks_->write(graph_, sink);
     result.notes.emplace_back(
@@ -190,7 +190,7 @@ class SimAiImport {
     return stage * block + place % block;
   }
 
-  void meet(std::vector<std::uint64_t>& at, const Step& step, const std::string& where) {
+  void add_collectives(std::vector<std::uint64_t>& at, const Step& step, const std::string& where) {
     if (!step.kind || step.bytes == 0) return;
     std::map<std::int64_t, ImportedRanks::Collective> groups;
     for (std::size_t rank = 0; rank < at.size(); ++rank) {

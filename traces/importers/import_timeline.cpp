@@ -114,7 +114,7 @@ class TimelineImport {
     place_in_time();
     CollectiveParts::write(met, graph_, ranks_);
     if (options_.strict && !not_taken().empty())
-      throw InputError(fmt::format("--strict: not taken: {}", not_taken().front()));
+      throw InputError(fmt::format("--strict: not imported exactly: {}", not_taken().front()));
     std::vector<std::uint64_t> numbers;
     ImportResult result = ranks_.write(graph_, sink, &numbers);
     notes.push_back(fmt::format("events: {}; {} others are left out", events_.front().timeline.chosen,
@@ -263,7 +263,7 @@ class TimelineImport {
         return std::nullopt;
       }
       if (part.input > kMostImportedBytes) return std::nullopt;
-      if (told.uneven && !take_splits(told, part)) ++uneven_;
+      if (told.uneven && !add_splits(told, part)) ++uneven_;
     }
     if (event.collective && !all_have_files(*event.collective)) {
       ++without_files_;
@@ -273,7 +273,7 @@ class TimelineImport {
   }
 
   // Splits may count elements or rows of a tensor: what they are of the whole is what counts.
-  bool take_splits(const TimelineCollective& told, CollectivePart& part) const {
+  bool add_splits(const TimelineCollective& told, CollectivePart& part) const {
     const auto members = told.group_size > 0 ? static_cast<std::size_t>(told.group_size) : ranks_.count();
     const auto sum = std::accumulate(told.splits.begin(), told.splits.end(), 0.0L);
     if (!told.input || told.splits.size() != members || (sum == 0) != (part.input == 0)) return false;
@@ -311,10 +311,9 @@ class TimelineImport {
                                     ranks_.number(static_cast<int>(rank)), clocks_.ahead_us[rank]));
     }
     if (clocks_.disagreeing != 0)
-      notes.push_back(
-          fmt::format("{} pairs of ranks see their collectives end unlike times apart: their clocks "
-                      "are taken as they are",
-                      clocks_.disagreeing));
+      notes.push_back(fmt::format(
+          "{} pairs of ranks disagree on how far apart their collectives end: their clocks are not corrected",
+          clocks_.disagreeing));
   }
 
   Us begin_of(std::size_t rank, std::size_t n) const {
@@ -381,15 +380,13 @@ class TimelineImport {
       lines.push_back(fmt::format("asynchronous events, which are of no stream: {}", open));
     if (unsized_ != 0)
       lines.push_back(
-          fmt::format("communication of which it is not told how much it moves, or among whom, "
-                      "which takes its recorded time: {}",
-                      unsized_));
+          fmt::format("communication of unknown size or ranks, which takes its recorded time: {}", unsized_));
     if (uneven_ != 0)
       lines.push_back(
-          fmt::format("parts of unlike size of a collective, which are taken as alike: {}", uneven_));
+          fmt::format("parts of unequal size of a collective, which are taken as equal: {}", uneven_));
     if (without_files_ != 0)
       lines.push_back(
-          fmt::format("collectives of ranks that have no file, among the former: {}", without_files_));
+          fmt::format("collectives of ranks that have no file, counted above as well: {}", without_files_));
     return lines;
   }
 

@@ -56,7 +56,7 @@ TrafficRecord ImportedRanks::transfer(int from, int to, std::int64_t bytes, int 
   r.core = TrafficRecord::kAnyCore;
   r.bytes = static_cast<std::uint64_t>(bytes);
   r.lane = static_cast<std::uint8_t>(lane);
-  r.offset = placing_.take(r.target.number, r.bytes);
+  r.offset = placing_.allocate(r.target.number, r.bytes);
   return r;
 }
 
@@ -89,7 +89,7 @@ void ImportedRanks::add(RecordGraph& graph, const Collective& c) {
   std::vector<CollectiveRound> rounds;
   if (!c.parts.empty()) {
     if (algorithm != CollectiveAlgorithm::direct)
-      throw InputError(fmt::format("{}: its parts are of unlike size; allowed by {}: equal ones", c.where,
+      throw InputError(fmt::format("{}: its parts are of unequal size; allowed by {}: equal ones", c.where,
                                    name_of(algorithm)));
     rounds = {uneven_round(c.parts)};
   } else if (algorithm == CollectiveAlgorithm::direct) {

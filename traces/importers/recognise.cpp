@@ -90,7 +90,7 @@ TraceKind recognise(const std::string& path) {
   if (without_gz(path).ends_with(".et")) return TraceKind::chakra;
   if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
   begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
-  // "[INFO] HCCL(..", "[2026-01-02 ..", "[1,0]<stdout>:..": no list of JSON.
+  // "[INFO] HCCL(..", "[2026-01-02 ..", "[1,0]<stdout>:..": not a list of JSON.
   const bool text = !begin.starts_with('{') &&
                     (begin.size() < 2 || begin[0] != '[' || (begin[1] >= 'A' && begin[1] <= 'Z') ||
                      (begin[1] >= '0' && begin[1] <= '9'));

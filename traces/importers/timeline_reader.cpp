@@ -174,7 +174,8 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
   EventWalk(const std::string& path, Take take) : path_(path), take_(std::move(take)) {
     const auto stream = open_unpacked(path);
     ForeignJson::sax_parse(*stream, this);
-    if (!found_list_) throw InputError(fmt::format("{}: no list of events; allowed: a Chrome trace", path));
+    if (!found_list_)
+      throw InputError(fmt::format("{}: not a list of events; allowed: a Chrome trace", path));
   }
   std::optional<std::int64_t> rank() const { return rank_; }  // of distributedInfo
   TimelineUs base_us() const { return base_us_; }             // that times of events count from
@@ -269,7 +270,7 @@ class Choice {
     }
   }
 
-  bool takes(const EventFields& event) const {
+  bool selects(const EventFields& event) const {
     if (kernels_ != 0) return is_device_category(event.text("cat"));
     if (hardware_.empty() && communication_.empty()) return true;
     const std::string process = event.text("pid");
@@ -315,8 +316,8 @@ class Collection {
  public:
   Collection(const std::string& path, const Choice& choice) : path_(path), choice_(choice) {
     timeline_.events.reserve(choice.count());
-    const EventWalk walk(path,
-                         [this](const EventFields& event, std::uint64_t number) { take(event, number); });
+    const EventWalk walk(
+        path, [this](const EventFields& event, std::uint64_t number) { add_event(event, number); });
     base_us_ = walk.base_us();
   }
 
@@ -330,7 +331,7 @@ class Collection {
       event.begin_us += base_us_;
       event.end_us += base_us_;
     }
-    leave_out_those_around_others();
+    drop_enclosing_events();
     std::ranges::stable_sort(timeline_.events, {}, &TimelineEvent::begin_us);
     timeline_.rank = choice_.rank();
     timeline_.chosen = choice_.text();
@@ -353,10 +354,10 @@ class Collection {
     return *found;
   }
 
-  void take(const EventFields& fields, std::uint64_t number) {
+  void add_event(const EventFields& fields, std::uint64_t number) {
     const std::string phase = fields.text("ph");
     if (phase == "b" || phase == "S") {
-      ++(choice_.takes(fields) ? timeline_.asynchronous : timeline_.left_out);
+      ++(choice_.selects(fields) ? timeline_.asynchronous : timeline_.left_out);
       return;
     }
     if (phase != "X" && phase != "B" && phase != "E") return;
@@ -365,7 +366,7 @@ class Collection {
       marks_[lane].push_back({microseconds(fields, "ts", number), kEnds});
       return;
     }
-    const bool taken = choice_.takes(fields);
+    const bool taken = choice_.selects(fields);
     if (phase == "B")
       marks_[lane].push_back(
           {microseconds(fields, "ts", number), taken ? timeline_.events.size() : kLeftOut});
@@ -415,7 +416,7 @@ class Collection {
   }
 
   // Of a lane: what holds others, such as a profiler's step, is no work beside them.
-  void leave_out_those_around_others() {
+  void drop_enclosing_events() {
     std::vector<TimelineEvent>& events = timeline_.events;
     std::vector<std::size_t> order(events.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -557,7 +558,7 @@ class CommunicationTable {
     if (timeline_.events.empty()) throw InputError(fmt::format("{}: no communication", path));
     std::ranges::stable_sort(timeline_.events, {}, &TimelineEvent::begin_us);
   }
-  Timeline take() { return std::move(timeline_); }
+  Timeline release() { return std::move(timeline_); }
 
  private:
   double number(const std::string& place, const ForeignJson& of, const char* field) const {
@@ -631,7 +632,7 @@ bool is_communication_table(const std::string& path) {
 
 Timeline read_timeline(const std::string& path) {
   if (without_gz(path).ends_with(".csv")) return read_kernel_details(path);
-  if (is_communication_table(path)) return CommunicationTable(path).take();
+  if (is_communication_table(path)) return CommunicationTable(path).release();
   const Choice choice(path);
   return Collection(path, choice).finish();
 }

@@ -10,7 +10,7 @@
 
 namespace cm384::traces {
 
-std::vector<std::int32_t> take_rows(const Routing& routing, std::int64_t block, int batch) {
+std::vector<std::int32_t> rows_of_block(const Routing& routing, std::int64_t block, int batch) {
   const std::int64_t rows = routing.rows();
   assert(rows > 0);
   std::vector<std::int32_t> ids;

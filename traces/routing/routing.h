@@ -24,7 +24,7 @@ struct Routing {
 
 // Rows [block * batch, + batch) of the routing, wrapping round at its end: what rank `block` gets. Needs at
 // least one row.
-std::vector<std::int32_t> take_rows(const Routing& routing, std::int64_t block, int batch);
+std::vector<std::int32_t> rows_of_block(const Routing& routing, std::int64_t block, int batch);
 
 struct RoutingReadOptions {
   bool drop_repeats = false;  // leave out rows equal to the row before

@@ -12,11 +12,11 @@ namespace cm384::traces {
 namespace {
 
 void check(std::int64_t rows, int top_k, int experts) {
-  if (rows < 0) throw InputError(fmt::format("routing: {} rows; allowed is 0 or more", rows));
-  if (experts < 1) throw InputError(fmt::format("routing: {} experts; allowed is 1 or more", experts));
+  if (rows < 0) throw InputError(fmt::format("routing: {} rows; allowed: 0 or more", rows));
+  if (experts < 1) throw InputError(fmt::format("routing: {} experts; allowed: 1 or more", experts));
   if (top_k < 1 || top_k > experts) {
-    throw InputError(fmt::format("routing: top-k {} of {} experts; allowed is 1 to the number of experts",
-                                 top_k, experts));
+    throw InputError(
+        fmt::format("routing: top-k {} of {} experts; allowed: 1 to the number of experts", top_k, experts));
   }
 }
 
@@ -89,9 +89,9 @@ Routing zipf_routing(std::int64_t rows, int top_k, int experts, double exponent,
 Routing drifting_routing(std::int64_t rows, int top_k, int experts, double exponent, std::int64_t period,
                          std::uint64_t seed) {
   check(rows, top_k, experts);
-  if (period < 1) throw InputError(fmt::format("routing: drift after {} rows; allowed is 1 or more", period));
+  if (period < 1) throw InputError(fmt::format("routing: drift after {} rows; allowed: 1 or more", period));
   if (!(exponent >= 0 && exponent <= 10)) {
-    throw InputError(fmt::format("routing: zipf exponent {}; allowed is 0 to 10", exponent));
+    throw InputError(fmt::format("routing: zipf exponent {}; allowed: 0 to 10", exponent));
   }
   std::vector<double> weights;
   for (int e = 0; e < experts; ++e) weights.push_back(exponential(-exponent * natural_log(e + 1.0)));
@@ -115,10 +115,10 @@ Routing group_limited_routing(std::int64_t rows, int top_k, int experts, int gro
   check(rows, top_k, experts);
   if (groups < 1 || experts % groups != 0 || top_groups < 1 || top_groups > groups ||
       experts / groups * top_groups < top_k) {
-    throw InputError(fmt::format(
-        "routing: {} of {} groups of {} experts; allowed are groups that divide the experts, and enough of "
-        "them for top-k {}",
-        top_groups, groups, experts, top_k));
+    throw InputError(
+        fmt::format("routing: {} of {} groups of {} experts; allowed: groups that divide the experts, and "
+                    "enough of them for top-k {}",
+                    top_groups, groups, experts, top_k));
   }
   Routing routing{top_k, experts, {}};
   routing.ids.reserve(static_cast<std::size_t>(rows * top_k));
@@ -158,9 +158,9 @@ Routing group_limited_routing(std::int64_t rows, int top_k, int experts, int gro
 Routing hot_routing(std::int64_t rows, int top_k, int experts, double share, std::uint64_t seed) {
   check(rows, top_k, experts);
   if (!(share >= 0 && share <= 1) || top_k == experts) {
-    throw InputError(fmt::format(
-        "routing: hot share {} with top-k {} of {} experts; allowed is 0 to 1, and fewer than all", share,
-        top_k, experts));
+    throw InputError(
+        fmt::format("routing: hot share {} with top-k {} of {} experts; allowed: 0 to 1, and fewer than all",
+                    share, top_k, experts));
   }
   // Sets of the other experts, numbered from 1; the hot one takes the first place.
   Routing routing = uniform_routing(rows, top_k, experts - 1, seed);

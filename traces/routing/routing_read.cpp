@@ -28,7 +28,7 @@ class Reader {
   Reader(const std::string& name, const RoutingReadOptions& options) : name_(name), options_(options) {
     routing_.experts = options.experts;
     if (options.experts < 0 || options.experts > kMostExperts) {
-      throw InputError(fmt::format("routing: {} experts; allowed is 1 to {}", options.experts, kMostExperts));
+      throw InputError(fmt::format("routing: {} experts; allowed: 1 to {}", options.experts, kMostExperts));
     }
   }
 
@@ -36,21 +36,20 @@ class Reader {
     ++number_;
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
     RoutingJson json = RoutingJson::parse(text, nullptr, false);
-    if (json.is_discarded()) fail("", "is no JSON; allowed is one object per line");
-    if (!json.is_object()) fail("", fmt::format("is {}; allowed is one object per line", json.type_name()));
+    if (json.is_discarded()) fail("", "is not JSON; allowed: one object per line");
+    if (!json.is_object()) fail("", fmt::format("is {}; allowed: one object per line", json.type_name()));
     const auto type = json.find("type");
-    if (type == json.end() || !type->is_string())
-      fail("type", "is missing; allowed are \"meta\" and \"route\"");
+    if (type == json.end() || !type->is_string()) fail("type", "is missing; allowed: \"meta\" and \"route\"");
     if (*type == "meta") {
       meta(json);
     } else if (*type == "route") {
       route(json);
     } else {
-      fail("type", fmt::format("is {}; allowed are \"meta\" and \"route\"", brief(*type)));
+      fail("type", fmt::format("is {}; allowed: \"meta\" and \"route\"", brief(*type)));
     }
   }
 
-  Routing take() {
+  Routing finish() {
     if (routing_.ids.empty()) throw InputError(fmt::format("{}: no route line", name_));
     if (routing_.experts == 0) {
       routing_.experts = *std::max_element(routing_.ids.begin(), routing_.ids.end()) + 1;
@@ -70,14 +69,13 @@ class Reader {
     if (value == json.end()) return missing;
     if (!value->is_number_integer() || *value < lowest || *value > highest) {
       fail(field,
-           fmt::format("is {}; allowed is a whole number from {} to {}", brief(*value), lowest, highest));
+           fmt::format("is {}; allowed: a whole number from {} to {}", brief(*value), lowest, highest));
     }
     return value->get<int>();
   }
 
   void meta(const RoutingJson& json) {
-    if (number_rows_ != 0)
-      fail("type", "is \"meta\" after route lines; allowed is one meta line before them");
+    if (number_rows_ != 0) fail("type", "is \"meta\" after route lines; allowed: one meta line before them");
     routing_.top_k = integer(json, "top_k", 1, kMostTopK, routing_.top_k);
     const int experts = integer(json, "num_experts", 1, kMostExperts, 0);
     if (options_.experts == 0) routing_.experts = experts;
@@ -88,14 +86,14 @@ class Reader {
     if (layer_ < 0) layer_ = options_.layer >= 0 ? options_.layer : layer;
     const auto ids = json.find("topk_ids");
     if (ids == json.end() || !ids->is_array() || ids->empty()) {
-      fail("topk_ids", "is missing; allowed is a list of expert numbers");
+      fail("topk_ids", "is missing; allowed: a list of expert numbers");
     }
     if (ids->size() > std::size_t{kMostTopK})
-      fail("topk_ids", fmt::format("has {} experts; allowed are at most {}", ids->size(), kMostTopK));
+      fail("topk_ids", fmt::format("has {} experts; allowed: at most {}", ids->size(), kMostTopK));
     if (routing_.top_k == 0) routing_.top_k = static_cast<int>(ids->size());
     if (static_cast<int>(ids->size()) != routing_.top_k) {
       fail("topk_ids",
-           fmt::format("has {} experts; allowed is {}, the trace's top-k", ids->size(), routing_.top_k));
+           fmt::format("has {} experts; allowed: {}, the trace's top-k", ids->size(), routing_.top_k));
     }
     const int highest = (routing_.experts != 0 ? routing_.experts : kMostExperts) - 1;
     row_.clear();
@@ -103,12 +101,12 @@ class Reader {
       const RoutingJson& id = (*ids)[k];
       const auto field = [k] { return fmt::format("topk_ids[{}]", k); };
       if (!id.is_number_integer() || id < 0 || id > highest) {
-        fail(field(), fmt::format("expert {} is out of range; allowed is a whole number from 0 to {}",
+        fail(field(), fmt::format("expert {} is out of range; allowed: a whole number from 0 to {}",
                                   brief(id), highest));
       }
       const auto value = id.get<std::int32_t>();
       if (std::find(row_.begin(), row_.end(), value) != row_.end()) {
-        fail(field(), fmt::format("expert {} is named twice; allowed are different experts", value));
+        fail(field(), fmt::format("expert {} is named twice; allowed: different experts", value));
       }
       row_.push_back(value);
     }
@@ -141,7 +139,7 @@ Routing read_routing(std::istream& in, const std::string& name, const RoutingRea
     text.clear();
   }
   if (in.bad()) throw InputError(fmt::format("{}: reading failed", name));
-  return reader.take();
+  return reader.finish();
 }
 
 Routing read_routing(const std::string& path, const RoutingReadOptions& options) {

@@ -47,9 +47,9 @@ class Layer {
     std::vector<std::vector<std::uint64_t>> got(ranks()), answers(ranks());
     std::vector<std::vector<std::int32_t>> rows;
     for (std::size_t rank = 0; rank < ranks(); ++rank)
-      rows.push_back(take_rows(routing_,
-                               static_cast<std::int64_t>(step) * how_.ranks + static_cast<std::int64_t>(rank),
-                               how_.batch));
+      rows.push_back(rows_of_block(
+          routing_, static_cast<std::int64_t>(step) * how_.ranks + static_cast<std::int64_t>(rank),
+          how_.batch));
     // Ranks in turn, so that records stand in the order in which they begin.
     for (int token = 0; token < how_.batch; ++token) {
       for (std::size_t rank = 0; rank < ranks(); ++rank) {
@@ -96,10 +96,10 @@ class Layer {
     r.target.number = static_cast<std::uint16_t>(to);
     r.core = turn % how_.cores;
     r.bytes = bytes;
-    r.offset = placing_.take(r.target.number, bytes);
+    r.offset = placing_.allocate(r.target.number, bytes);
     r.dependencies = after;
     ++result_.messages;
-    return put(r);
+    return add_record(r);
   }
 
   std::uint64_t join(std::size_t rank, const std::vector<std::uint64_t>& on, WaitFor kind,
@@ -109,13 +109,14 @@ class Layer {
     r.source.number = r.target.number = static_cast<std::uint16_t>(rank);
     r.dependencies = std::move(after);
     for (const std::uint64_t one : on) {
-      if (r.dependencies.size() == kMostDependencies) r.dependencies = {{put(r), WaitFor::completion, {}}};
+      if (r.dependencies.size() == kMostDependencies)
+        r.dependencies = {{add_record(r), WaitFor::completion, {}}};
       r.dependencies.push_back({one, kind, {}});
     }
-    return put(r);
+    return add_record(r);
   }
 
-  std::uint64_t put(const TrafficRecord& r) {
+  std::uint64_t add_record(const TrafficRecord& r) {
     if (const std::string fault = fault_of(r, next_); !fault.empty())
       throw InputError(fmt::format("trace from-routing: record {}: {}", next_, fault));
     sink_.add(r);

@@ -22,7 +22,7 @@ class Allocation {
              const PoolWatch* watch)
       : jobs_(jobs), pool_(shape, policy.traffic), policy_(policy), watch_(watch) {
     result_.jobs.resize(jobs.size());
-    if (watch_ != nullptr) told_.resize(jobs.size());
+    if (watch_ != nullptr) reported_until_.resize(jobs.size());
   }
 
   AllocationResult run(const std::function<bool(std::size_t, std::int64_t)>& tell) {
@@ -37,7 +37,7 @@ class Allocation {
       for (; !running_.empty() && running_.top().first == at; drop_outdated()) {
         const std::size_t job = running_.top().second;
         running_.pop();
-        tell_held(job, "runs", at);
+        report_held(job, "runs", at);
         for (const Place& place : result_.jobs[job].blocks) pool_.release_block(place);
         held_by_.erase(job);
       }
@@ -75,13 +75,13 @@ class Allocation {
   }
 
   // What it had and did since the last notification.
-  void tell_held(std::size_t job, std::string_view doing, std::int64_t until) {
+  void report_held(std::size_t job, std::string_view doing, std::int64_t until) {
     if (watch_ == nullptr) return;
-    if (until > told_[job])
+    if (until > reported_until_[job])
       for (const Place& place : result_.jobs[job].blocks)
-        watch_->held(job, place, doing, static_cast<double>(told_[job]) * 1e-3,
+        watch_->held(job, place, doing, static_cast<double>(reported_until_[job]) * 1e-3,
                      static_cast<double>(until) * 1e-3);
-    told_[job] = until;
+    reported_until_[job] = until;
   }
 
   void start_those_that_fit() {
@@ -120,11 +120,11 @@ class Allocation {
     placed.start_ms = at;
     placed.end_ms = at + jobs_[number].duration_ms;
     if (watch_ != nullptr) {
-      told_[number] = now_;
+      reported_until_[number] = now_;
       watch_->waited(number, static_cast<double>(jobs_[number].submit_ms) * 1e-3,
                      static_cast<double>(now_) * 1e-3);
     }
-    tell_held(number, "waits for a move", at);
+    report_held(number, "waits for a move", at);
     running_.emplace(placed.end_ms, number);
     if (policy_.migrate_ms) held_by_.emplace(number, at);
     ++started_;
@@ -183,7 +183,7 @@ class Allocation {
     const std::int64_t cost = *policy_.migrate_ms;
     std::set<std::size_t> jobs;
     for (const std::size_t block : moved) {
-      tell_held(owners[block].job, "runs", now_);
+      report_held(owners[block].job, "runs", now_);
       result_.jobs[owners[block].job].blocks[owners[block].block] = movable[block].place;
       jobs.insert(owners[block].job);
     }
@@ -193,7 +193,7 @@ class Allocation {
       npus += static_cast<double>(jobs_[job].npus());
       Placed& placed = result_.jobs[job];
       placed.end_ms += cost;
-      tell_held(job, "is moved", now_ + cost);
+      report_held(job, "is moved", now_ + cost);
       held_by_[job] = now_ + cost;
       if (cost > 0) running_.emplace(placed.end_ms, job);
     }
@@ -205,7 +205,7 @@ class Allocation {
   NpuPool pool_;
   const Policy policy_;
   const PoolWatch* watch_;
-  std::vector<std::int64_t> told_;  // ms up to which `watch_` knows of a job
+  std::vector<std::int64_t> reported_until_;  // ms up to which `watch_` knows of a job
   AllocationResult result_;
   std::int64_t now_ = 0;
   std::size_t started_ = 0;

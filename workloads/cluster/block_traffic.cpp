@@ -43,7 +43,7 @@ Matrix read_traffic(const std::string& path) {
     all.push_back({static_cast<std::size_t>(source), static_cast<std::size_t>(destination),
                    static_cast<double>(bytes)});
   });
-  if (most < 1) throw InputError(fmt::format("{}: has no two ranks", path));
+  if (most < 1) throw InputError(fmt::format("{}: has fewer than two ranks", path));
   Matrix matrix = empty(static_cast<int>(most) + 1);
   for (const Sent& one : all) matrix[one.source][one.destination] += one.bytes;
   return matrix;

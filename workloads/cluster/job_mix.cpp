@@ -194,13 +194,13 @@ class MixCourse {
   }
 
   // What it had and did since the last notification.
-  void tell_held(std::size_t job) {
+  void report_held(std::size_t job) {
     Running& of = all_[job];
     const double from = std::exchange(of.told, now_);
     if (watch_ == nullptr || now_ <= from) return;
     for (const Place& place : of.blocks) watch_->held(job, place, name_of(of.phase), from, now_);
   }
-  void tell_away(std::size_t node, const Closed& closed) const {
+  void report_away(std::size_t node, const Closed& closed) const {
     if (watch_ != nullptr) watch_->away(node, of_.hazards[closed.cause].name, closed.begin, now_);
   }
 
@@ -264,17 +264,17 @@ class MixCourse {
     count(job);
     switch (of.phase) {
       case Phase::kDetection:
-        tell_held(job);
+        report_held(job);
         if (replace(job)) return enter(job, Phase::kRestart);
         release(job);
         waiting_.insert(job);
         return enter(job, Phase::kWaiting);
       case Phase::kRestart:
-        tell_held(job);
+        report_held(job);
         return enter(job, Phase::kWork);
       case Phase::kWork:
         if (!of.ends) return enter(job, Phase::kCheckpoint);
-        tell_held(job);
+        report_held(job);
         count_done(job, of.progress.finish());
         ++class_of(job).finished;
         release(job);
@@ -361,7 +361,7 @@ class MixCourse {
     pool_.keep_free(supernode, left * of_.shape.node_npus);
   }
 
-  void take_away(std::size_t node, std::size_t cause) {
+  void remove_node(std::size_t node, std::size_t cause) {
     const double repair = of_.hazards[cause].repair;
     const int supernode = static_cast<int>(node) / of_.shape.nodes;
     const auto [closed, is_new] = closed_.try_emplace(node);
@@ -384,7 +384,7 @@ class MixCourse {
 
   void bring_back(std::size_t node) {
     const int supernode = static_cast<int>(node) / of_.shape.nodes;
-    tell_away(node, closed_.at(node));
+    report_away(node, closed_.at(node));
     closed_.erase(node);
     pool_.open_node(supernode, static_cast<int>(node) % of_.shape.nodes);
     --away_[static_cast<std::size_t>(supernode)];
@@ -418,7 +418,7 @@ class MixCourse {
       }
       return;
     }
-    if (hazard.repair > 0) take_away(node, n);
+    if (hazard.repair > 0) remove_node(node, n);
     for (const std::size_t job : hit) interrupt(job, n, node);
     if (hazard.repair > 0) repair_if_empty(node);
   }
@@ -426,7 +426,7 @@ class MixCourse {
   void interrupt(std::size_t job, std::size_t cause, std::size_t node) {
     Running& of = all_[job];
     const Hazard& hazard = of_.hazards[cause];
-    tell_held(job);
+    report_held(job);
     count(job);
     count_done(job, of.progress.settle(now_));
     const Done lost = of.progress.finish();
@@ -472,12 +472,12 @@ class MixCourse {
     for (std::size_t job = 0; job < all_.size(); ++job) {
       Running& of = all_[job];
       if (of.phase == Phase::kQueued || of.phase == Phase::kDone) continue;
-      tell_held(job);
+      report_held(job);
       count(job);
       count_done(job, of.progress.finish());
       if (of.phase == Phase::kCheckpoint) class_of(job).checkpoint += (now_ - of.begin) * npus_of(job);
     }
-    for (const auto& [node, closed] : closed_) tell_away(node, closed);
+    for (const auto& [node, closed] : closed_) report_away(node, closed);
     for (const auto& [npus, of] : classes_) run_.classes.push_back(of);
     const double whole = of_.wall * static_cast<double>(of_.shape.npus());
     run_.idle /= whole;

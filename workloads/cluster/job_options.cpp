@@ -30,7 +30,7 @@ cluster::PoolShape JobOptions::shape(const hw::Machine& machine, int npus, const
   const hw::Topology& topology = machine.topology;
   const auto refuse = [&](const std::string& what) { throw InputError(study + ": " + what); };
   if (topology.dies_per_node % topology.dies_per_package != 0)
-    refuse(fmt::format("{} dies a node are no whole NPUs of {} dies", topology.dies_per_node,
+    refuse(fmt::format("{} dies per node do not make whole NPUs of {} dies", topology.dies_per_node,
                        topology.dies_per_package));
   cluster::PoolShape shape;
   shape.supernodes = topology.supernodes;
@@ -42,7 +42,7 @@ cluster::PoolShape JobOptions::shape(const hw::Machine& machine, int npus, const
   shape.one_node = one_node;
   if (shape.node_npus % shape.granule != 0)
     refuse(
-        fmt::format("--granule {}: allowed: what divides a node's {} NPUs", shape.granule, shape.node_npus));
+        fmt::format("--granule {}: allowed: a divisor of a node's {} NPUs", shape.granule, shape.node_npus));
   return shape;
 }
 

@@ -27,7 +27,7 @@ struct JobOptions {
           "recorded jobs: CSV with job_id,submit_s,npus,block,blocks,duration_s, or files of Acme, Helios, "
           "Philly, of which a GPU counts as an NPU");
     visit("largest-block", self.largest_block, Range{0, cluster::kMostBlock},
-          "NPUs: a recorded job of more is several blocks, which may lie in several supernodes; 0: a job is "
+          "NPUs: a larger recorded job is several blocks, which may lie in several supernodes; 0: a job is "
           "one block");
     visit("block", self.block,
           Form{"fixed:N|uniform:LOW:HIGH|powers:LARGEST:MEAN", cluster::check_block_sizes},
@@ -38,8 +38,9 @@ struct JobOptions {
           Form{"fixed:S|exponential:MEAN|lognormal:MEDIAN:MEAN", cluster::check_run_times},
           "seconds that a job runs; the default is that of Kalos' jobs");
     visit("load", self.load, Range{0.0, 10.0}, load);
-    visit("granule", self.granule, Range{1, 1024},
-          "NPUs that are given together: 1, or what divides a node, such as 8, whole nodes");
+    visit(
+        "granule", self.granule, Range{1, 1024},
+        "NPUs that are allocated together: 1, or a divisor of a node's NPUs, such as 8 for whole nodes of 8");
     visit("one-node", self.one_node, "a block that a node could hold lies in one");
     visit("fit", self.fit, OneOf{{"first", "best", "idlest", "min-cut"}},
           "supernode of a block: the first with room, the one with fewest free NPUs, with most; min-cut: the "

@@ -32,8 +32,8 @@ struct JobsOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     JobOptions::describe(self.jobs, visit,
-                         "NPU time that drawn jobs ask for over what there is, arrivals of a Poisson "
-                         "process; 0: all are there at the begin");
+                         "NPU time that drawn jobs ask for over the NPU time available, arrivals as a "
+                         "Poisson process; 0: all arrive at the beginning");
     visit("count", self.count, Range{std::int64_t{1}, std::int64_t{5'000'000}}, "jobs that the seed draws");
     visit("npus", self.npus, Range{0, cluster::kMostBlock},
           "of a supernode, whole nodes; a row each; 0: as the machine has");
@@ -181,7 +181,7 @@ StudyResult run(const StudyContext& watched, const JobsOptions& options) {
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     const cluster::JobTrace trace = trace_of(context, options, shapes[n]);
     if (n == 0 && trace.left_out > 0)
-      result.notes.push_back(fmt::format("{} records of {} are left out: without NPUs, or they never ran",
+      result.notes.push_back(fmt::format("{} records of {} are left out: they have no NPUs or never ran",
                                          trace.left_out, trace.format));
     options.jobs.check_blocks(trace.jobs, traffic, "run jobs");
     const auto all = static_cast<double>(trace.jobs.size());

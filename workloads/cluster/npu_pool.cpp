@@ -56,7 +56,7 @@ std::optional<Place> NpuPool::place_block(int npus, Fit fit) {
     if (fit == Fit::first) break;
   }
   if (chosen < 0) return {};
-  return take(chosen, whole);
+  return allocate(chosen, whole);
 }
 
 std::optional<Place> NpuPool::place_by_traffic(int npus) {
@@ -67,7 +67,7 @@ std::optional<Place> NpuPool::place_by_traffic(int npus) {
   double least = 0;
   for (int s = 0; s < shape_.supernodes; ++s) {
     if (!has_place(static_cast<std::size_t>(s), whole, kept_[static_cast<std::size_t>(s)])) continue;
-    Place place = take(s, whole);
+    Place place = allocate(s, whole);
     release_block(place);
     double cut = 0;
     if (place.nodes.size() > 1) {
@@ -87,11 +87,11 @@ std::optional<Place> NpuPool::place_by_traffic(int npus) {
     best = std::move(place);
     least = cut;
   }
-  if (best) take(*best);
+  if (best) allocate(*best);
   return best;
 }
 
-void NpuPool::take(const Place& place) {
+void NpuPool::allocate(const Place& place) {
   for (const auto& [node, npus] : place.nodes) {
     nodes_of(place.supernode)[static_cast<std::size_t>(node)] -= npus;
     free_[static_cast<std::size_t>(place.supernode)] -= npus;
@@ -103,17 +103,17 @@ std::optional<Place> NpuPool::place_on(int supernode, int node, int npus) {
   const int whole = shape_.whole(npus);
   if (free_of(supernode, node) < whole) return {};
   Place place{supernode, {{node, whole}}, {}};
-  take(place);
+  allocate(place);
   return place;
 }
 
 std::optional<Place> NpuPool::place_in(int supernode, int npus) {
   const int whole = shape_.whole(npus);
   if (!has_place(static_cast<std::size_t>(supernode), whole, 0)) return {};
-  return take(supernode, whole);
+  return allocate(supernode, whole);
 }
 
-Place NpuPool::take(int supernode, int npus) {
+Place NpuPool::allocate(int supernode, int npus) {
   Place place{supernode, {}, {}};
   std::vector<int>& nodes = nodes_of(supernode);
   free_[static_cast<std::size_t>(supernode)] -= npus;

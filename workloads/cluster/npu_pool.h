@@ -69,8 +69,8 @@ class NpuPool {
 
  private:
   bool has_place(std::size_t supernode, int npus, int kept) const;
-  Place take(int supernode, int npus);
-  void take(const Place& place);
+  Place allocate(int supernode, int npus);
+  void allocate(const Place& place);
   std::optional<Place> place_by_traffic(int npus);
   std::vector<int>& nodes_of(int supernode) { return nodes_[static_cast<std::size_t>(supernode)]; }
 

@@ -31,7 +31,7 @@ class NodeLanes {
       : free_from_(static_cast<std::size_t>(npus), -std::numeric_limits<double>::infinity()) {}
 
   // Of those that are free then, at first those that the job had before.
-  std::vector<int> take(std::size_t job, int npus, double from, double to) {
+  std::vector<int> assign(std::size_t job, int npus, double from, double to) {
     std::vector<int> taken;
     const auto add = [&](int npu) {
       double& free = free_from_[static_cast<std::size_t>(npu)];
@@ -102,7 +102,7 @@ void PoolTimeline::write_held(const std::function<std::string(std::size_t)>& nam
     const bool runs = one.doing == "runs";
     const std::string name =
         fmt::format("job {}{}{}", name_of_job(one.job), runs ? "" : " ", runs ? "" : one.doing);
-    for (const int npu : node.take(one.job, one.npus, one.from, one.to))
+    for (const int npu : node.assign(one.job, one.npus, one.from, one.to))
       timeline_.slice(process(one.node), lane(one.node, npu), name, time_of_seconds(one.from),
                       time_of_seconds(one.to), fmt::format(R"("number":{})", one.job));
   }

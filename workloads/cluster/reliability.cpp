@@ -57,7 +57,7 @@ class Course {
         end_phase();
       }
     }
-    tell_phase();
+    report_phase();
     // Work that is not saved yet has been done.
     count(progress_.finish());
     if (phase_ == Phase::kCheckpoint) run_.shares.checkpoint += elapsed_;
@@ -85,8 +85,8 @@ class Course {
     return "works";
   }
 
-  void tell_phase() {
-    const double from = std::exchange(told_, now_);
+  void report_phase() {
+    const double from = std::exchange(reported_until_, now_);
     if (watch_ != nullptr && now_ > from) watch_->did(name_of(phase_), from, now_);
   }
 
@@ -140,7 +140,7 @@ class Course {
   }
 
   void enter(Phase phase) {
-    if (name_of(phase) != name_of(phase_)) tell_phase();
+    if (name_of(phase) != name_of(phase_)) report_phase();
     phase_ = phase;
     elapsed_ = 0;
   }
@@ -238,8 +238,8 @@ class Course {
   std::priority_queue<Repair, std::vector<Repair>, std::greater<>> repairs_;
   double rate_ = 0, now_ = 0;
   Phase phase_ = Phase::kWork;
-  double elapsed_ = 0;  // of the phase
-  double told_ = 0;     // up to which `watch_` knows what the run did
+  double elapsed_ = 0;         // of the phase
+  double reported_until_ = 0;  // up to which `watch_` knows what the run did
   Progress progress_;
   double detection_ = 0, restart_ = 0;  // of the last interruption
   std::size_t cause_ = 0;

@@ -66,10 +66,10 @@ struct ReliabilityOptions {
     visit("spares", self.spares, Range{0, 100'000},
           "nodes of each supernode that the run leaves free, a row each");
     visit("runs", self.runs, Range{1, 100'000},
-          "courses, each with numbers of its own, that a row is the mean of");
+          "courses, each with random numbers of its own, that a row averages");
     JobOptions::describe(self.jobs, visit,
-                         "NPU time that drawn jobs ask for over what there is, arrivals of a Poisson "
-                         "process; 0, and no --trace: no jobs, one run has all nodes but the spares");
+                         "NPU time that drawn jobs ask for over the NPU time available, arrivals as a "
+                         "Poisson process; 0, and no --trace: no jobs, one run has all nodes but the spares");
   }
   void follow(const Given& given) { jobs.follow(given); }
   void settle(const hw::Machine& machine) { jobs.settle(machine); }

@@ -32,7 +32,7 @@ void Exchange::submit() {
   for (std::size_t rank = 0; rank < ranks(); ++rank) submit(rank);
 }
 
-void Exchange::go() {
+void Exchange::start() {
   std::vector<int> dies;
   for (std::size_t rank = 0; rank < ranks(); ++rank) dies.push_back(static_cast<int>(rank));
   runtime_.host_barrier(dies);
@@ -98,7 +98,7 @@ Summary measure_exchange(const StudyContext& context, const std::string& what, c
   Exchange copies(session, exchange, context.machine.sdma.channels);
   session.expect(1, 500_us);
   copies.submit();
-  copies.go();
+  copies.start();
   if (!session.runtime().wait()) return {};
   session.count(counts);
   std::vector<double> us;

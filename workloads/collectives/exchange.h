@@ -32,7 +32,7 @@ class Exchange {
   // Puts the copies into streams of their own, where they wait. Once.
   void submit();
   // All ranks begin together, when what is in streams of the dies by now has been taken up.
-  void go();
+  void start();
   // After submit(): for a stream that waits for the same as the copies of its die.
   host::Event begun(std::size_t rank) const { return ranks_[rank].event; }
 

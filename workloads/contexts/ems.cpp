@@ -44,7 +44,7 @@ struct EmsOptions {
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions or requests belong to in turn; none reads another's blocks");
     visit("readers", self.readers, Range{1, kMostRanks},
-          "dies that read a block each at the same time, through the Unified Bus and the VPC; a row each");
+          "dies that read a block each at the same time, through the Unified Bus and the VPC; one row each");
     visit("reader-nodes", self.reader_nodes, Range{0, 48},
           "first nodes of the machine that readers are on; 0: all", Needs{"readers", {}});
     vpc::Parameters::describe(self.vpc, visit);

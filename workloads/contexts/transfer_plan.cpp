@@ -58,8 +58,8 @@ void set_closed_times(const hw::Rdma& rdma, std::vector<PlannedContext>& context
   std::map<int, Time> free;  // links, by die
   for (PlannedContext& context : contexts)
     context.closed =
-        service::take_links(Time{}, static_cast<double>(context.bytes), service::payload_rate(rdma),
-                            free[context.sender], free[context.receiver])
+        service::reserve_links(Time{}, static_cast<double>(context.bytes), service::payload_rate(rdma),
+                               free[context.sender], free[context.receiver])
             .end +
         service::write_latency(rdma);
 }

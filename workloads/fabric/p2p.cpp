@@ -115,11 +115,11 @@ Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology
     found.sockets.push_back(inter ? topology.sockets_per_node : 0);
   } else if (point.target == "sibling-die") {
     if (topology.dies_per_package < 2)
-      throw InputError("run p2p: --target sibling-die needs a machine with two dies per package");
+      throw InputError("run p2p: --target sibling-die needs a machine with at least two dies per package");
     found.dies.push_back(1);
   } else {
     if (!inter && topology.dies_per_node <= topology.dies_per_package)
-      throw InputError("run p2p: --distance intra-node needs a machine with two packages per node");
+      throw InputError("run p2p: --distance intra-node needs a machine with at least two packages per node");
     found.dies.push_back(inter ? topology.dies_per_node : topology.dies_per_package);
   }
   return found;

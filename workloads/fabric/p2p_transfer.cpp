@@ -25,7 +25,7 @@ class Transfers final : public supernode::Driver, public ub::LinkObserver {
       ports.attach_observer(port, this);
     if (machine.has_rdma())
       machine.rdma_interface(0).request_sent.attach(
-          this, [](void* self, Time at) { static_cast<Transfers*>(self)->left(at); });
+          this, [](void* self, Time at) { static_cast<Transfers*>(self)->note_first_request(at); });
   }
   ~Transfers() { machine_.probes().transaction_completed.detach(this); }
 
@@ -43,10 +43,10 @@ class Transfers final : public supernode::Driver, public ub::LinkObserver {
     begun = event.at;
     accelerator_.transfer(transfer_);
   }
-  void sent(ub::Hop, Time start, Time, int) override { left(start); }
+  void sent(ub::Hop, Time start, Time, int) override { note_first_request(start); }
 
  private:
-  void left(Time at) {
+  void note_first_request(Time at) {
     if (begun != Time{} && first_request == Time{}) first_request = at;
   }
   void ended(const npu::TransactionCompleted& transaction) {

@@ -38,7 +38,7 @@ struct SwitchOptions {
     visit("bytes", self.bytes, Range{1_B, 512_B}, "written by each packet");
     visit("packets", self.packets, Range{100, 100'000'000}, "counted in each row");
     visit("isolation", self.isolation,
-          "measure each row once more while lane 0's receivers give no credits back");
+          "measure each row once more while lane 0's receivers return no credits");
   }
 };
 
@@ -62,7 +62,7 @@ constexpr std::array kSwitchFields{
           "of a packet from its creation to its last flit's leaving the chip", true, kSwitchLatency},
     Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kSwitchLatency},
     Field{"throughput", FieldType::number, "flits delivered, as a share of what all links carry", true},
-    Field{"saturation", FieldType::number, "throughput under as much load as goes", true},
+    Field{"saturation", FieldType::number, "throughput under unlimited load", true},
     Field{"jain", FieldType::number, "Jain's fairness index over the ports that send"},
     Field{"isolation", FieldType::number,
           "mean latency of the other lanes while lane 0 stands, over what it was"},

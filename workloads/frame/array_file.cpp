@@ -237,7 +237,7 @@ class NpyHeader {
 Array read_npy(const std::string& path) {
   const std::string text = read_input(path, kLargestArray);
   const auto refuse = [&](std::string_view why) { return InputError(fmt::format("{}: {}", path, why)); };
-  if (text.size() < 12 || !text.starts_with("\x93NUMPY")) throw refuse("is no .npy file");
+  if (text.size() < 12 || !text.starts_with("\x93NUMPY")) throw refuse("is not an .npy file");
   const bool wide = text[6] >= 2;
   std::uint32_t header_bytes = 0;
   std::memcpy(&header_bytes, text.data() + 8, wide ? 4 : 2);

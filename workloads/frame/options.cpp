@@ -140,7 +140,7 @@ void check_needs(std::span<const OptionGroup> groups, const Given& given) {
 }
 
 // Takes `--flag=false` and `--flag=true` out of the arguments: to Boost a flag has no value.
-Given take_flags_with_values(std::span<const OptionGroup> groups, std::vector<std::string>& arguments) {
+Given extract_flags_with_values(std::span<const OptionGroup> groups, std::vector<std::string>& arguments) {
   Given given;
   std::erase_if(arguments, [&](const std::string& word) {
     const std::size_t equals = word.find('=');
@@ -241,7 +241,7 @@ std::string help_of(std::span<const OptionGroup> groups) {
 Given parse_options(std::span<const OptionGroup> groups, const std::vector<std::string>& words,
                     std::string_view positional, int positional_count) {
   std::vector<std::string> arguments = words;
-  Given given = take_flags_with_values(groups, arguments);
+  Given given = extract_flags_with_values(groups, arguments);
   po::options_description options;
   for (const OptionGroup& group : groups) add_to(options, group);
   po::variables_map values;

@@ -18,9 +18,8 @@ struct NpuPrices {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("npu-hour", self.hour, Range{0.0, 1e6},
-          "price of an NPU and hour, in any currency, for cost_per_million; 0: dollars by hw/prices/, if it "
-          "has the "
-          "machine's preset");
+          "price of an NPU per hour, in any currency, for cost_per_million; 0: dollars by hw/prices/, if it "
+          "has the machine's preset");
     visit("npu-watt", self.watt, Range{0.0, 1e5},
           "power of an NPU with all that belongs to it, for joule_per_token; 0: as above");
   }
@@ -32,7 +31,7 @@ struct NpuPrices {
     if (watt == 0) watt = priced.watts.value;
     assumed = true;
   }
-  // `tokens_s`: tokens a second per NPU.
+  // `tokens_s`: tokens per second per NPU.
   void add_to(Row& row, double tokens_s) const {
     if (hour > 0) row.set("cost_per_million", hour / 3600 / tokens_s * 1e6);
     if (watt > 0) row.set("joule_per_token", watt / tokens_s).set("tokens_per_joule", tokens_s / watt);
@@ -46,7 +45,7 @@ struct NpuPrices {
 inline constexpr Field kCostField{"cost_per_million", FieldType::number,
                                   "price of all NPUs over a million tokens, by --npu-hour"};
 inline constexpr Field kEnergyField{"joule_per_token", FieldType::number,
-                                    "power of all NPUs over tokens a second, by --npu-watt"};
+                                    "power of all NPUs over tokens per second, by --npu-watt"};
 inline constexpr Field kTokensField{"tokens_per_joule", FieldType::number, "its inverse"};
 
 }  // namespace cm384::studies

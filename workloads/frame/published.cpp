@@ -127,16 +127,16 @@ struct Known {
     const hw::TomlFile file(embedded("conditions"), "hw/published/conditions.toml");
     ConditionsTable table;
     file.read(table);
-    for (const MeasuredTable& each : table.measured) take_measured(table.machine, each);
+    for (const MeasuredTable& each : table.measured) add_measured(table.machine, each);
     for (const MissingTable& each : table.missing) {
       for (const std::string& id : each.ids) {
         if (!missing.emplace(id, each.reason).second || measured.contains(id))
-          each.place.refuse("ids", fmt::format("{} stands twice", id));
+          each.place.refuse("ids", fmt::format("{} is listed twice", id));
       }
     }
   }
 
-  void take_measured(const std::string& machine, const MeasuredTable& table) {
+  void add_measured(const std::string& machine, const MeasuredTable& table) {
     Conditions shared{.machine = table.machine.empty() ? machine : table.machine,
                       .study = table.study,
                       .takes = table.takes,
@@ -155,7 +155,7 @@ struct Known {
       conditions.row = fields_of_row(figure.place, figure.row, "row");
       conditions.chosen = fields_of_row(figure.place, figure.chosen, "chosen");
       if (!measured.emplace(figure.id, std::move(conditions)).second)
-        figure.place.refuse("id", "stands twice");
+        figure.place.refuse("id", "is listed twice");
     }
   }
 };

@@ -28,8 +28,8 @@ service::RequestTrace RequestOptions::load(const StudyContext& context, std::str
   const service::RequestTrace trace = service::read_requests(requests, block);
   if (!trace.timed)
     throw InputError(
-        fmt::format("run {}: --requests: {} does not tell when its requests came; allowed: a "
-                    "benchmark's result with start_times, or --lengths with it",
+        fmt::format("run {}: --requests: {} does not say when its requests arrived; allowed: a benchmark's "
+                    "result with start_times, or --lengths with it",
                     study, requests));
   return service::at_rate(trace, rate, duration);
 }

@@ -36,7 +36,7 @@ struct RequestOptions {
 
   static constexpr Range kRates{0.0, 1e6};
   static constexpr std::string_view kRateText =
-      "requests per second; recorded ones are moved together or apart. 0: as recorded, or 10";
+      "requests per second; recorded arrivals are scaled to it. 0: as recorded, or 10";
 
   // At `rate` per second; 0: as recorded, or 10. Throws InputError for a file that cannot be read, and for
   // options of drawn requests beside it.

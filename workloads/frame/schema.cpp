@@ -97,7 +97,7 @@ Json result_schema(std::span<const Study> studies) {
         {"study", text},
         {"invocation",
          {{"type", "object"},
-          {"description", "no part of the result: the same run gives the same rest at any time"},
+          {"description", "not part of the result: everything else is the same whenever the run is repeated"},
           {"required", {"command", "date"}},
           {"properties", {{"command", text}, {"date", {{"type", "string"}, {"format", "date-time"}}}}}}},
         {"machine", text},
@@ -173,13 +173,12 @@ Json result_schema(std::span<const Study> studies) {
               {"description",
                "of the host, that ran modules side by side; of several machines, of the one that had "
                "most"}}},
-            {"threads_why", {{"type", "string"}, {"description", "what decided how many threads it was"}}},
+            {"threads_why", {{"type", "string"}, {"description", "what decided the number of threads"}}},
             {"threads_what_if",
              {{"type", "object"},
               {"description",
                "with --threads-what-if: how much faster than one thread so many would be at most, and the "
-               "share "
-               "of all events that the busiest thread of each window has"},
+               "share of all events that the busiest thread of each window has"},
               {"properties", {{"threads", whole}, {"speedup", number}, {"busiest_share", number}}}}},
             {"peak_rss_MB", number}}}}}}},
       {"allOf", rows_of}};

@@ -49,7 +49,7 @@ supernode::FaultRequest parse_fault_option(const std::string& text) {
   }
 }
 
-void put_rtl_chip(supernode::RtlChips& chips, supernode::Supernode& machine, const std::string& text) {
+void install_rtl_chip(supernode::RtlChips& chips, supernode::Supernode& machine, const std::string& text) {
   try {
     chips.install(machine, supernode::parse_rtl_chip(text));
   } catch (const InputError& error) {
@@ -68,7 +68,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
       runtime_(machine_) {
   for (const std::string& text : context.fabric.fault) faults_.attach(parse_fault_option(text));
   faults_.apply_breaks();
-  for (const std::string& text : context.fabric.rtl) put_rtl_chip(rtl_, machine_, text);
+  for (const std::string& text : context.fabric.rtl) install_rtl_chip(rtl_, machine_, text);
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);
   if (context.statistics != nullptr)

@@ -68,7 +68,7 @@ host::Recordings recordings_of(const StudyContext& context, const CubeSetting& s
     host::Recordings recordings = host::load_recordings(setting.recording, key, &checked);
     if (!checked)
       print_error(
-          "cm384: {}: has no checksum, as recordings of earlier versions: whether it is whole is not known\n",
+          "cm384: {}: has no checksum, as recordings of earlier versions: it cannot be checked for damage\n",
           setting.recording);
     return recordings;
   }
@@ -344,7 +344,7 @@ CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options
                                  options.cores, context.machine.die.groups()));
   const Grade grade = operators::grade_of(options.grade);
   if (grade != Grade::firmware && options.full)
-    throw InputError(fmt::format("run {}: --payload full: values come of --grade firmware alone", study));
+    throw InputError(fmt::format("run {}: --payload full: only --grade firmware has values", study));
   if (grade != Grade::firmware && (context.observers != nullptr || context.gdb_port != 0))
     throw InputError(fmt::format(
         "run {}: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "

@@ -95,7 +95,7 @@ namespace {
 GemmSetting product_of(const StudyContext& context, const GemmOptions& options) {
   for (const char* name : {"groups", "m"}) {
     if (!options.m_list.empty() && context.given.contains(name))
-      throw InputError(fmt::format("--{}: --m-list takes its place; allowed: one of both", name));
+      throw InputError(fmt::format("--{}: --m-list takes its place; allowed: one of the two", name));
   }
   GemmSetting setting;
   setting.group_rows.assign(static_cast<std::size_t>(options.groups), static_cast<std::uint32_t>(options.m));

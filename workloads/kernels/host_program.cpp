@@ -295,7 +295,7 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
     const Group& group = groups_[asked.head.c - 1];
     const auto rank = std::ranges::find(group.devices, asked.head.device);
     if (rank == group.devices.end())
-      throw InputError(fmt::format("device {} is no rank of its communication group", asked.head.device));
+      throw InputError(fmt::format("device {} is not a rank of its communication group", asked.head.device));
     block.context[0] = group.places[static_cast<std::size_t>(rank - group.devices.begin())];
   }
   block.vector_cores = host::vector_cores(type);
@@ -331,9 +331,8 @@ void HostProgram::copies_now(std::uint64_t address, bool write, std::string_view
   const auto work = unwaited_.meets(address, write);
   if (!work) return;
   std::string found = fmt::format(
-      "{}: a copy {} memory of {}, which nothing has waited for: aclrtSynchronizeStream before it; it does "
-      "not "
-      "wait itself",
+      "{}: a copy {} memory of {}, which nothing has waited for: call aclrtSynchronizeStream before it; the "
+      "copy itself does not wait",
       line.empty() ? "aclrtMemcpy" : line, write ? "writes" : "reads", *work);
   if (std::ranges::find(findings_, found) == findings_.end()) findings_.push_back(std::move(found));
 }
@@ -375,7 +374,7 @@ HostProgram::Answer HostProgram::answer(const Asked& asked) {
       unwaited_.freed(head.a);
       return {};
     case CM384_HOST_WRITE:
-      if (head.b > asked.bytes.size()) throw InputError("a copy of more bytes than there are");
+      if (head.b > asked.bytes.size()) throw InputError("a copy of more bytes than were sent with it");
       check(head.a, head.b);
       copies_now(head.a, true, text_of(asked.bytes, head.b));
       runtime_.copy_in(head.a, std::span(asked.bytes).first(head.b));
@@ -438,7 +437,8 @@ HostProgram::Answer HostProgram::answer(const Asked& asked) {
                            1000)};
     }
     default:
-      throw InputError(fmt::format("the program asks for operation {}, which is not there", head.operation));
+      throw InputError(
+          fmt::format("the program asks for operation {}, which does not exist", head.operation));
   }
 }
 

@@ -20,10 +20,9 @@ inline constexpr std::string_view
         "are "
         "any that the automatic order does not cover",
     kCheckMemory =
-        "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
+        "list copies to global memory that nobody has allocated, and by two cores to the same bytes in one "
         "launch, reads of UBuffer that the launch has not written, unaligned scalar accesses to it, with "
-        "their "
-        "places; the check fails where there are any";
+        "their places; the check fails where there are any";
 
 struct RuleOptions {
   std::string auto_sync = "auto", write_back = "auto";

@@ -27,7 +27,7 @@ Stages make_stages(const MlaSetting& setting, std::uint64_t seed) {
     attention = &place(std::make_unique<operators::SparseAttention>(setting, setting.index(), seed));
   }
   if (setting.prolog) attention->follows_prolog();
-  if (!setting.attention) attention->stands_still();
+  if (!setting.attention) attention->skip_run();
   operators::MlaProlog* prolog = nullptr;
   if (setting.prolog) {
     prolog = &place(std::make_unique<operators::MlaProlog>(setting, seed, *attention));
@@ -119,7 +119,7 @@ struct MlaOptions {
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
-void put_size(MlaSetting& setting, const MlaOptions& options) {
+void set_size(MlaSetting& setting, const MlaOptions& options) {
   setting.kv_lens.assign(static_cast<std::size_t>(options.batch), static_cast<std::uint32_t>(options.kv_len));
   setting.queries = static_cast<std::uint32_t>(1 + options.mtp);
   setting.heads = static_cast<std::uint32_t>(options.heads);
@@ -128,7 +128,7 @@ void put_size(MlaSetting& setting, const MlaOptions& options) {
 MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
   MlaSetting setting;
   static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "mla");
-  put_size(setting, options);
+  set_size(setting, options);
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.int8 = options.int8;
@@ -150,7 +150,7 @@ StudyResult run_without_cores(const StudyContext& context, const MlaOptions& opt
         options.chosen != 0 ? "sparse" : "stage " + options.stage, context.machine.accelerator.kind));
   StudyResult result;
   MlaSetting setting;
-  put_size(setting, options);
+  set_size(setting, options);
   const operators::MlaAttention attention(setting, context.seed);
   const UnitOperator made{attention.work(), NumberFormat::bf16, true};
   const auto reading =

@@ -161,7 +161,7 @@ void check_path(const OpOptions& options) {
     throw InputError("run op: --dtype fp8: the cube cores have no FP8; allowed: bf16, int8");
   if (!is_collective(options.name)) return;
   if (options.path == "transfer")
-    throw InputError("run op: --path transfer: of accelerators without cores; allowed: aiv, sdma");
+    throw InputError("run op: --path transfer: for accelerators without cores; allowed: aiv, sdma");
   const std::string& algorithm = options.algorithm;
   const bool copies = options.path == "sdma";
   if (copies ? algorithm == "rounds" || algorithm == "by-package"
@@ -284,7 +284,7 @@ constexpr std::array kOpFields{
     Field{"kernel_us", FieldType::number,
           "from the first instruction of the first block to the last of the last", true},
     Field{"pace_us", FieldType::number,
-          "from the begin of the first counted launch to the end of the last, over their number"},
+          "from the beginning of the first counted launch to the end of the last, over their number"},
     Field{"blocks", FieldType::integer, "of a launch"},
     Field{"hbm_bytes", FieldType::integer,
           "to and from a die's HBM per launch; what stays in L2 is not among them", true},

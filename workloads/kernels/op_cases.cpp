@@ -43,8 +43,8 @@ constexpr std::array kNamed{
     Named{"sort", 2, "rows x columns, such as 16x151936"},
     Named{"sample", 3, "rows x words x largest that are kept, such as 96x129280x50"},
     Named{"gate", 2,
-          "tokens x experts, such as 1x256; of these chosen, in groups of so many, of groups, such as "
-          "1x256x8x32x4",
+          "tokens x experts, such as 1x256, or these x experts chosen x experts of a group x groups chosen, "
+          "such as 1x256x8x32x4",
           3},
     Named{"softmax-gate", 2, "as of gate, such as 1x128x4x128x1", 3},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
@@ -241,7 +241,7 @@ operators::CollectiveAlgorithm algorithm_of(const OpRequest& request, const refe
     if (!operators::can_be_paired(made, machine))
       throw InputError(fmt::format(
           "run op {} {}: --algorithm by-package takes all-gather and reduce-scatter of an even number "
-          "of ranks from 4 on, on a machine with two dies a package",
+          "of ranks from 4 on, on a machine with two dies per package",
           request.name, request.shape));
     return paired;
   }

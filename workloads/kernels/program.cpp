@@ -63,7 +63,7 @@ struct ProgramOptions {
         "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
         "as hung");
     visit("devices", self.devices, Range{1, 768}, "of a host program: how many it has, dies 0, 1, ..");
-    visit("argument", self.argument, Form{"TEXT"}, "of a host program: one for its main; several times");
+    visit("argument", self.argument, Form{"TEXT"}, "of a host program: one for its main; may be repeated");
   }
 };
 
@@ -156,7 +156,7 @@ class ProgramRun {
         const auto first = std::ranges::find_if(behind, [](std::byte b) { return b != kUntouched; });
         if (first == behind.end()) continue;
         return fmt::format(
-            "written outside: rank {}, {} B behind the end of {}", rank,
+            "written outside: rank {}, {} B past the end of {}", rank,
             first - behind.begin() + static_cast<std::ptrdiff_t>(end - program_.buffers[n].bytes()),
             program_.buffers[n].name);
       }
@@ -400,7 +400,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
     throw InputError("run program: no FILE: a program in TOML, or of the host by `kernel build --host`");
   if (is_host_program(options.file)) return run_host_program(context, options);
   if (options.devices != 1 || !options.argument.empty())
-    throw InputError(fmt::format("{}: has no effect, as {} is no program of the host",
+    throw InputError(fmt::format("{}: has no effect, as {} is not a host program",
                                  options.devices != 1 ? "--devices" : "--argument", options.file));
   const ProgramFile program = read_program(options.file);
   StudyResult result;

@@ -156,7 +156,7 @@ std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const 
     if (wants == is) continue;
     throw InputError(fmt::format("{}: argument {}{} of launch {} is {}", path, n,
                                  parameters ? " (" + (*parameters)[n] + ")" : "", launch.name,
-                                 wants ? "a float: write it with a point, as 3.0" : "no float"));
+                                 wants ? "a float: write it with a point, as 3.0" : "not a float"));
   }
   return image;
 }

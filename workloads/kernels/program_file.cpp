@@ -27,13 +27,13 @@ class Reader {
     ProgramTable table;
     file_.read(table);
     program_.folder = std::filesystem::path(path).parent_path().string();
-    take_dies(table);
-    for (const BufferTable& t : table.buffers) take_buffer(t);
-    for (const StructTable& t : table.structs) take_struct(t);
-    for (const ContextTable& t : table.contexts) take_context(t);
-    for (const LaunchTable& t : table.launches) take_launch(t);
-    for (const CheckTable& t : table.checks) take_check(t);
-    for (const SaveTable& t : table.saves) take_result(t);
+    read_dies(table);
+    for (const BufferTable& t : table.buffers) read_buffer(t);
+    for (const StructTable& t : table.structs) read_struct(t);
+    for (const ContextTable& t : table.contexts) read_context(t);
+    for (const LaunchTable& t : table.launches) read_launch(t);
+    for (const CheckTable& t : table.checks) read_check(t);
+    for (const SaveTable& t : table.saves) read_save(t);
     if (program_.launches.empty()) table.place.refuse("launch", "is missing: nothing to run");
   }
   ProgramFile program() && { return std::move(program_); }
@@ -47,7 +47,7 @@ class Reader {
     return *value;
   }
 
-  void take_dies(const ProgramTable& table) {
+  void read_dies(const ProgramTable& table) {
     if (!table.place.has("dies")) {
       if (!table.place.has("ranks"))
         table.place.refuse("ranks",
@@ -56,11 +56,12 @@ class Reader {
       std::iota(program_.dies.begin(), program_.dies.end(), 0);
       return;
     }
-    if (table.place.has("ranks")) table.place.refuse("dies", "beside ranks; allowed: one of them");
+    if (table.place.has("ranks"))
+      table.place.refuse("dies", "given together with ranks; allowed: one of the two");
     if (table.dies.empty()) table.place.refuse("dies", "allowed: a list of dies");
     for (const int die : table.dies) {
       if (std::ranges::find(program_.dies, die) != program_.dies.end())
-        table.place.refuse("dies", fmt::format("die {} stands there twice", die));
+        table.place.refuse("dies", fmt::format("die {} is listed twice", die));
       program_.dies.push_back(die);
     }
   }
@@ -84,7 +85,7 @@ class Reader {
     std::vector<std::string> names;
     for (const auto& buffer : program_.buffers) names.push_back(buffer.name);
     for (const auto& each : program_.structs) names.push_back(each.name);
-    return fmt::format("\"{}\" is no buffer{}", name, hw::suggestion(name, names));
+    return fmt::format("\"{}\" is not a buffer{}", name, hw::suggestion(name, names));
   }
   std::size_t buffer(const TomlPlace& place, std::string_view key, const std::string& name) const {
     const auto number = buffer_named(name);
@@ -112,7 +113,7 @@ class Reader {
     return RankValue(std::move(reals));
   }
 
-  void take_buffer(const BufferTable& table) {
+  void read_buffer(const BufferTable& table) {
     ProgramBuffer buffer;
     buffer.name = fresh_name(table.place, table.name);
     buffer.type = *element_type(table.type);
@@ -129,7 +130,7 @@ class Reader {
     buffer.payload = table.payload;
     if (const toml::node* fill = table.fill.node) {
       buffer.filled = true;
-      take_fill(*fill, buffer);
+      read_fill(*fill, buffer);
       if (const auto* value = std::get_if<RankValue>(&buffer.fill))
         check_fits(*fill, "fill", buffer.type, *value);
       if (const auto* range = std::get_if<ProgramBuffer::Range>(&buffer.fill)) {
@@ -157,7 +158,7 @@ class Reader {
     for (int rank = 0; rank < program_.ranks(); ++rank)
       check_fits(node, key, type, value.number(rank, program_.ranks()));
   }
-  void take_fill(const toml::node& node, ProgramBuffer& buffer) const {
+  void read_fill(const toml::node& node, ProgramBuffer& buffer) const {
     if (!node.is_table()) {
       buffer.fill = rank_value(node, "fill");
       return;
@@ -210,7 +211,7 @@ class Reader {
 
   // Fields in their order with C's alignment: {u32 = 5}, {u64 = {buffer = "x"}}, {bytes = 64} of zeros,
   // {align = 8}.
-  void take_struct(const StructTable& table) {
+  void read_struct(const StructTable& table) {
     ProgramStruct made;
     made.name = fresh_name(table.place, table.name);
     const toml::node& fields = *table.fields;
@@ -254,7 +255,7 @@ class Reader {
     program_.structs.push_back(std::move(made));
   }
 
-  // Lists of ranks, none of which stands there twice.
+  // Lists of ranks, none of which is listed twice.
   std::vector<std::vector<int>> groups(const toml::node& node) const {
     std::vector<std::vector<int>> made;
     std::vector<bool> seen(program_.dies.size());
@@ -269,14 +270,14 @@ class Reader {
       for (const toml::node& rank : *ranks) {
         group.push_back(static_cast<int>(whole(rank, "members", 0, program_.ranks() - 1)));
         const auto at = static_cast<std::size_t>(group.back());
-        if (seen[at]) file_.refuse(node, "members", fmt::format("rank {} stands there twice", group.back()));
+        if (seen[at]) file_.refuse(node, "members", fmt::format("rank {} is listed twice", group.back()));
         seen[at] = true;
       }
     }
     return made;
   }
 
-  void take_context(const ContextTable& table) {
+  void read_context(const ContextTable& table) {
     ProgramContext context;
     context.index = static_cast<unsigned>(table.group);
     for (const auto& other : program_.contexts) {
@@ -298,7 +299,7 @@ class Reader {
     program_.contexts.push_back(context);
   }
 
-  void take_launch(const LaunchTable& table) {
+  void read_launch(const LaunchTable& table) {
     ProgramLaunch launch;
     launch.kernel = table.kernel;
     launch.name = table.name.empty() ? std::filesystem::path(launch.kernel).stem().string() : table.name;
@@ -318,11 +319,11 @@ class Reader {
       if (!arguments->is_array() || arguments->as_array()->size() > CM384_PROGRAM_ARGUMENTS)
         file_.refuse(*arguments, "arguments",
                      fmt::format("allowed: a list of at most {}", CM384_PROGRAM_ARGUMENTS));
-      for (const toml::node& argument : *arguments->as_array()) take_argument(argument, launch);
+      for (const toml::node& argument : *arguments->as_array()) read_argument(argument, launch);
     }
     program_.launches.push_back(std::move(launch));
   }
-  void take_argument(const toml::node& node, ProgramLaunch& launch) const {
+  void read_argument(const toml::node& node, ProgramLaunch& launch) const {
     const auto name = node.value<std::string>();
     if (node.is_string() && *name != "rank" && *name != "ranks") {
       if (const auto number = buffer_named(*name)) {
@@ -346,7 +347,7 @@ class Reader {
     }
   }
 
-  void take_check(const CheckTable& table) {
+  void read_check(const CheckTable& table) {
     ProgramCheck check;
     check.buffer = buffer(table.place, "buffer", table.buffer);
     const bool close = static_cast<bool>(table.close);
@@ -371,7 +372,7 @@ class Reader {
     program_.checks.push_back(std::move(check));
   }
 
-  void take_result(const SaveTable& table) {
+  void read_save(const SaveTable& table) {
     ProgramResult result{buffer(table.place, "buffer", table.buffer), table.file};
     if (program_.ranks() > 1 && result.path.find("{rank}") == std::string::npos)
       table.place.refuse("file", "has no {rank}: all ranks would write one file");

@@ -117,8 +117,7 @@ DecodeMemory check_memory(const StudyContext& context, const DecodeOptions& opti
   if (memory.weights + memory.cache > room)
     throw InputError(
         fmt::format("run decode: --batch {} --kv {}: {:.1f} GB of weights and {:.1f} GB of cache do not fit "
-                    "a die's {:.1f} GB; {} "
-                    "requests an NPU would",
+                    "a die's {:.1f} GB; {} requests per NPU would",
                     options.layer.batch, options.layer.kv, memory.weights / 1e9, memory.cache / 1e9,
                     room / 1e9, 2 * static_cast<int>((room - memory.weights) / memory.request)));
   return memory;
@@ -217,15 +216,15 @@ void check_options(const StudyContext& context, const DecodeOptions& o) {
   o.layer.check_effect(context.given);
   const auto refuse = [](const std::string& what) { throw InputError("run decode: " + what); };
   if (o.layer.dense() != (o.moe_layers == 0))
-    refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.layer.experts,
+    refuse(fmt::format("--experts {} and --moe-layers {}: allowed: neither, or both", o.layer.experts,
                        o.moe_layers));
   if (o.main_layers() == 0) refuse("--dense-layers 0: a dense model has at least one");
   if (o.sliding_layers >= o.main_layers())
     refuse(fmt::format("--sliding-layers {}: allowed: fewer than {} layers, of which the first is not one",
                        o.sliding_layers, o.main_layers()));
   if ((o.sliding_layers > 0) != (o.layer.window > 0))
-    refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.layer.window,
-                       o.sliding_layers));
+    refuse(fmt::format("--window {} and --sliding-layers {}: each has an effect only with the other",
+                       o.layer.window, o.sliding_layers));
   if (o.sharing_layers >= std::max(1, o.moe_layers))
     refuse(fmt::format("--sharing-layers {}: allowed: fewer than {} layers with experts", o.sharing_layers,
                        o.moe_layers));
@@ -310,7 +309,7 @@ constexpr std::array kDecodeFields{
     Field{"drafts", FieldType::list, "of the predicted tokens, one after another", false, kDraftFields},
     Field{"step_ms", FieldType::number, "the step", true},
     Field{"tpot_ms", FieldType::number, "time per output token: the step over tokens_step", true},
-    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms, over all dies",
+    Field{"tokens_s_npu", FieldType::number, "tokens per second per NPU: batch over tpot_ms, over all dies",
           true},
     Field{"tokens_s_tflops", FieldType::number,
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
@@ -320,7 +319,7 @@ constexpr std::array kDecodeFields{
     Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},
-    Field{"slower_half_us", FieldType::number, "the longer of both halves"},
+    Field{"slower_half_us", FieldType::number, "the longer of the two halves"},
     Field{"mtp_ms", FieldType::number,
           "of the layer, the head and the choice of words that predict a further token"},
     Field{"weights_GB", FieldType::number, "of a die, with --expert-ranks of one with tokens"},

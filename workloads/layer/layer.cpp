@@ -111,7 +111,7 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
                         const std::string& split) {
   const int requests = options.requests_of_die(), tokens = 1 + options.mtp;
   if (requests < microbatches || requests % microbatches != 0)
-    throw InputError(fmt::format("--batch {}: {} requests a die do not divide into {} microbatches",
+    throw InputError(fmt::format("--batch {}: {} requests per die do not divide into {} microbatches",
                                  options.batch, requests, microbatches));
   const int sharing = options.sharing();
   LayerSetting setting;
@@ -178,7 +178,7 @@ void check_memory(const StudyContext& context, const LayerOptions& options, cons
   if (kv > room)
     throw InputError(
         fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
-                    "{} requests a NPU would fit",
+                    "{} requests per NPU would fit",
                     options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
                     static_cast<int>(room / token / options.kv / setting.tensor) * 2));
 }
@@ -200,7 +200,7 @@ void check_shapes(const LayerOptions& o) {
   const int unit = o.kv_heads == 0 ? 16 : 1;
   if (o.heads % (sharing * unit) != 0)
     refuse(fmt::format("--heads {}: on {} ranks that share them; allowed: multiples of {}{}", o.heads,
-                       sharing, sharing * unit, unit > 1 ? ": 16 a rank, with a latent" : ""));
+                       sharing, sharing * unit, unit > 1 ? ": 16 per rank, with a latent" : ""));
   if (o.kv_heads > 0) {
     if (o.heads % o.kv_heads != 0)
       refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
@@ -222,8 +222,8 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   if (options.ranks > dies)
     throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
   if (requests < 1 || options.batch % options.dies_of_npu != 0)
-    throw InputError(
-        fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
+    throw InputError(fmt::format("--batch {}: allowed: multiples of {}, the dies of an NPU", options.batch,
+                                 options.dies_of_npu));
   if (options.drift > 0 && options.renew == 0)
     throw InputError("--drift: has an effect only with --renew of at least 1");
   if (options.drift > 0 && !options.routing.starts_with("zipf:"))

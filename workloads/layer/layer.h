@@ -72,7 +72,7 @@ struct LayerOptions : LayerShape {
           "drawn lengths: sets of them that dies have, the longest die's among them");
     visit("mtp", self.mtp, Range{0, 3}, "tokens predicted beyond the next one: each is a further query");
     visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
-          "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
+          "2: two streams of a die swap them; 1: one stream; best: the faster of the two, by running both");
     visit("split", self.split, Form{"AIC/AIV,AIC/AIV|A:B|auto"},
           "cores of the stream with attention and of the other; A:B: all of the die in this ratio; auto: the "
           "fastest of four, by running them",

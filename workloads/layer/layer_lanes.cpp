@@ -49,7 +49,7 @@ class Step {
       before = to;
     }
   }
-  std::vector<StepSlice> take() { return std::move(slices_); }
+  std::vector<StepSlice> release() { return std::move(slices_); }
 
  private:
   double now_ = 0;
@@ -106,7 +106,7 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
     step.part("MTP sampling", parts.mtp_sampling);
   }
   step.part("renewal", renewal_us(options, parts));
-  return step.take();
+  return step.release();
 }
 
 void write_lanes(LaneTimeline& timeline, const LayerReading& reading, int microbatches) {

@@ -51,7 +51,7 @@ class InTurn {
     made.width = width;
     add<operators::Rows>(made, buffers);
   }
-  Stages take() { return std::move(stages_); }
+  Stages release() { return std::move(stages_); }
 
  private:
   Stages stages_;
@@ -170,7 +170,7 @@ class MoeParts {
     gate.group = setting_.expert_group;
     gate.softmax = setting_.softmax_gate;
     made.add<operators::Gate>(gate);
-    return made.take();
+    return made.release();
   }
 
   // Between dispatch and combine, where these are placed; to be recorded otherwise.
@@ -191,7 +191,7 @@ class MoeParts {
     const int rank = static_cast<int>(at.rank);
     if (at.part < combines_.size())
       network.stand_between(dispatches_[at.part].arguments(rank), combines_[at.part].arguments(rank));
-    return made.take();
+    return made.release();
   }
   int experts_of(const LayerSpot& at) const { return layers_[at.part].placement.own_experts[at.rank]; }
   std::string experts_size(const LayerSpot& at) const {
@@ -279,7 +279,7 @@ std::vector<LayerStep> dense_steps(const LayerSetting& asked, std::uint32_t toke
     InTurn made;
     made.rows(reference::RowOperation::rms_norm, tokens, hidden);
     if (!bf16) made.rows(reference::RowOperation::quantise, tokens, hidden);
-    return made.take();
+    return made.release();
   };
   rows.size = sums.size = [](const LayerSpot&) { return std::string("rows"); };
   rows.is_short = sums.is_short = true;
@@ -294,14 +294,14 @@ std::vector<LayerStep> dense_steps(const LayerSetting& asked, std::uint32_t toke
                               {},
                               int4},
         seed);
-    return made.take();
+    return made.release();
   };
   network.size = [](const LayerSpot&) { return std::string("dense"); };
   sums.make = [=](const LayerSpot&) {
     InTurn made;
     for (const int part : additions_of(slices))
       made.rows(reference::RowOperation::add, static_cast<std::uint32_t>(part) * tokens, hidden, 2);
-    return made.take();
+    return made.release();
   };
   std::vector<LayerStep> steps{rows, network};
   if (!sums.names.empty()) steps.push_back(sums);

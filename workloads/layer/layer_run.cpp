@@ -98,7 +98,7 @@ struct LayerPlan {
       std::vector<std::pair<Time, int>> ranks;
       for (std::size_t rank = kind.first; rank < kind.end; ++rank) {
         Time work;
-        each_alone(rank, [&](const PacedStep&, Time alone) { work += alone; });
+        for_each_replayed_step(rank, [&](const PacedStep&, Time alone) { work += alone; });
         if (!detail.contains(static_cast<int>(rank))) ranks.emplace_back(work, static_cast<int>(rank));
       }
       std::ranges::sort(ranks);
@@ -107,14 +107,14 @@ struct LayerPlan {
       std::map<PacedStep, std::set<Time>> paces;  // alone
       const auto choose = [&](int rank) {
         setters.insert(rank);
-        each_alone(static_cast<std::size_t>(rank),
-                   [&](const PacedStep& step, Time alone) { paces[step].insert(alone); });
+        for_each_replayed_step(static_cast<std::size_t>(rank),
+                               [&](const PacedStep& step, Time alone) { paces[step].insert(alone); });
       };
       for (int n = 0; n < count; ++n)
         choose(ranks[static_cast<std::size_t>(detail_rank(n, count, all))].second);
       for (const auto& [work, rank] : ranks) {
         bool unlike = false;
-        each_alone(static_cast<std::size_t>(rank), [&](const PacedStep& step, Time alone) {
+        for_each_replayed_step(static_cast<std::size_t>(rank), [&](const PacedStep& step, Time alone) {
           const Time tenth{alone.ps / 10};
           const auto near = paces[step].lower_bound(alone - tenth);
           unlike = unlike || near == paces[step].end() || *near > alone + tenth;
@@ -140,7 +140,7 @@ struct LayerPlan {
   using PacedStep = std::pair<std::size_t, int>;  // which step, and the kind of its work
   // Calls visit(PacedStep, how long it takes by itself) for what a rank replays, part by part.
   template <class Visit>
-  void each_alone(std::size_t rank, Visit&& visit) const {
+  void for_each_replayed_step(std::size_t rank, Visit&& visit) const {
     for (std::size_t part = 0; part < parts(); ++part) {
       for (std::size_t step = 0; step < program.steps.size(); ++step) {
         if (!replays(program.steps[step], rank)) continue;

@@ -224,7 +224,7 @@ void LayerWithValues::place_gate(std::size_t n, const cm384_dispatch& d, const c
   product.c = memory_[n].allocate_lines(gate.tokens * product.c_pitch);
   product.group_rows = place_values(n, rows);
   const std::vector<std::uint16_t> weights = reference::rounded_gate(layer_);
-  operators::put_b(session_.runtime(), product, std::as_bytes(std::span(weights)));
+  operators::write_b(session_.runtime(), product, std::as_bytes(std::span(weights)));
   cm384_gate& a = ranks_[n].gate;
   a = {product.c,   place_values(n, std::vector<float>(gate.experts)),
        c.scales,    d.expert_ids,

@@ -33,8 +33,8 @@ Json load(const std::string& path) {
     throw InputError(fmt::format("--measured {}: no parts of decode steps", path));
   if (!has_good_checksum(json, path)) {
     if (format == kFormat) throw InputError(fmt::format("--measured {}: has no checksum", path));
-    print_error(
-        "cm384: {}: has no checksum, as files of earlier versions: whether it is whole is not known\n", path);
+    print_error("cm384: {}: has no checksum, as files of earlier versions: it cannot be checked for damage\n",
+                path);
   }
   json["format"] = kFormat;
   json.erase(kChecksum);

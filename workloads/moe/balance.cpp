@@ -103,7 +103,7 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
   for (const char* name : {"experts-per-token", "experts"}) {
     if (given.contains(name))
       throw InputError(
-          fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of both", name));
+          fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of the two", name));
   }
   traces::Routing routing = traces::read_routing(source.path);
   check_trace_of_model(o.model, routing.experts, routing.top_k);
@@ -123,7 +123,7 @@ class Steps {
   // Of each expert over the steps [first, last).
   std::vector<double> loads(int first, int last) const {
     std::vector<double> made(static_cast<std::size_t>(routing_.experts));
-    each_row(first, last, [&](int, std::span<const std::int32_t> row) {
+    for_each_row(first, last, [&](int, std::span<const std::int32_t> row) {
       for (const std::int32_t expert : row) ++made[static_cast<std::size_t>(expert)];
     });
     return made;
@@ -131,7 +131,7 @@ class Steps {
   // Rows that each rank gets in a step, those of the shared expert among them.
   std::vector<double> rank_rows(int step, const ExpertPlacement& placement) const {
     std::vector<double> made(static_cast<std::size_t>(o_.ranks));
-    each_row(step, step + 1, [&](int source, std::span<const std::int32_t> row) {
+    for_each_row(step, step + 1, [&](int source, std::span<const std::int32_t> row) {
       for (const std::int32_t expert : row) ++made[placement.slot_of(expert, source).rank];
       if (placement.shared > 0) ++made[placement.slot_of(placement.experts, source).rank];
     });
@@ -140,7 +140,7 @@ class Steps {
 
  private:
   template <class Visit>
-  void each_row(int first, int last, Visit&& visit) const {
+  void for_each_row(int first, int last, Visit&& visit) const {
     const std::int64_t step = std::int64_t{o_.ranks} * o_.tokens;
     for (std::int64_t row = first * step; row < last * step; ++row)
       visit(static_cast<int>(row % step / o_.tokens), routing_.row(row % routing_.rows()));
@@ -260,7 +260,7 @@ constexpr std::array kBalanceFields{
 
 const Study kBalanceStudy{
     .name = "balance",
-    .summary = "how evenly experts load their ranks, and what renewing their placement wins",
+    .summary = "how evenly experts load their ranks, and what renewing their placement gains",
     .fields = kBalanceFields,
     .options = options_of<BalanceOptions, run>,
     .coreless = true,

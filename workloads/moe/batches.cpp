@@ -88,7 +88,7 @@ std::string note_of(const Batches& batches, int ranks) {
   const std::size_t numbers = list_of(batches).size(), wanted = static_cast<std::size_t>(ranks);
   if (numbers == wanted) return {};
   return fmt::format("--batches: {} numbers for {} ranks with tokens: {}", numbers, ranks,
-                     numbers < wanted ? "they begin anew" : "the first ones are taken");
+                     numbers < wanted ? "they start over" : "the first ones are taken");
 }
 
 }  // namespace cm384::studies

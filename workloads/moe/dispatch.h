@@ -71,7 +71,7 @@ struct DispatchCase {
     visit("batch", self.batch, Range{1, kMostTokensOfRank}, "tokens per rank");
     visit("batches", self.batches, Form{"uniform:LOW..HIGH|N,N,..|file:FILE", check_batches},
           "unlike ranks instead of --batch: tokens of each, drawn evenly, or numbers in the order of ranks, "
-          "which begin anew at their end");
+          "which start over at their end");
     visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
     visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");
@@ -108,9 +108,10 @@ struct DispatchCase {
           "--payload full");
   }
   void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
-  // Ranks that hold experts, behind `others()`, which have the tokens; all have both where there are none.
+  // Ranks that hold experts, behind `token_ranks()`, which have the tokens; all have both where there are
+  // none.
   int holders() const { return expert_ranks == 0 ? ranks : expert_ranks; }
-  int others() const { return ranks - holders(); }
+  int token_ranks() const { return ranks - holders(); }
   // What follows from a model. A routing trace has experts of its own, which have to be as many.
   static OptionValues of_model(const models::Model& model);
 };

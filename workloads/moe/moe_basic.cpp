@@ -65,17 +65,17 @@ class BasicFlow {
       }
       submit_metadata(number);
     }
-    meet();
+    synchronize_ranks();
     for (int number = 0; number < setting_.ranks; ++number) {
       fetch_counts(ranks_[index(number)]);
       runtime_.host_function(ranks_[index(number)].die, [this, number] { submit_tokens(number); });
     }
-    meet();
+    synchronize_ranks();
     for (int number = 0; number < setting_.ranks; ++number) {
       submit_experts(number);
       runtime_.host_function(ranks_[index(number)].die, [this, number] { submit_results(number); });
     }
-    meet();
+    synchronize_ranks();
     for (Rank& rank : ranks_) {
       rank.sum = launch(rank, CM384_STEP_SUM);
       runtime_.synchronize_stream(rank.kernels);
@@ -177,7 +177,7 @@ class BasicFlow {
     for (std::size_t s = 0; s < streams; ++s) runtime_.stream_wait_event(rank.copies[s], rank.event);
   }
   // Each rank's copies are done, then everybody's.
-  void meet() {
+  void synchronize_ranks() {
     for (const Rank& rank : ranks_) runtime_.synchronize_device(rank.die);
     runtime_.host_barrier(run_.dies());
   }

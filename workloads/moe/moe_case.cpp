@@ -77,9 +77,9 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
   made.batch = setting.batch;
   if (!setting.batches.empty())
     made.batches = batches_of(parse_batches(setting.batches), setting.ranks, seed);
-  if (setting.others() > 0) {
+  if (setting.token_ranks() > 0) {
     made.batches.resize(static_cast<std::size_t>(setting.ranks), setting.batch);
-    std::fill(made.batches.begin() + setting.others(), made.batches.end(), 0);
+    std::fill(made.batches.begin() + setting.token_ranks(), made.batches.end(), 0);
   }
   made.top_k = routing.top_k;
   made.hidden = setting.hidden;
@@ -89,7 +89,7 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
   // Each rank has a block of the routing as long as the largest batch, and leaves over what it has no tokens
   // for.
   for (int rank = 0; rank < setting.ranks; ++rank) {
-    made.expert_ids.push_back(traces::take_rows(routing, first_block + rank, setting.batch));
+    made.expert_ids.push_back(traces::rows_of_block(routing, first_block + rank, setting.batch));
     made.expert_ids.back().resize(static_cast<std::size_t>(made.tokens_of(rank)) *
                                   static_cast<std::size_t>(made.top_k));
   }
@@ -138,7 +138,7 @@ reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& as
     throw InputError(
         fmt::format("--expert-ranks {}: of {} ranks; allowed: 0 to {}, so that others have tokens",
                     setting.expert_ranks, setting.ranks, setting.ranks - 1));
-  const int with_tokens = setting.expert_ranks == 0 ? setting.ranks : setting.others();
+  const int with_tokens = setting.expert_ranks == 0 ? setting.ranks : setting.token_ranks();
   if (!setting.batches.empty())
     setting.batch = std::ranges::max(batches_of(parse_batches(setting.batches), with_tokens, seed));
   const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
@@ -158,7 +158,8 @@ reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& as
   } else {
     placement = reference::place_experts(setting.holders(), routing.experts, shared);
   }
-  if (setting.others() > 0) placement = reference::place_behind(setting.others(), std::move(placement));
+  if (setting.token_ranks() > 0)
+    placement = reference::place_after(setting.token_ranks(), std::move(placement));
   return case_of(seed, source, setting, routing, std::move(placement), 0);
 }
 

@@ -22,7 +22,7 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : r
     networks_.push_back(std::make_unique<operators::ExpertFfn>(std::move(setting)));
     networks_.back()->stand_between(d, std::as_const(run).combined().arguments(number));
     networks_.back()->place({run.memory(number), load, operators::cores_from(0, blocks), run.full()});
-    if (run.full()) put_weights(number, networks_.back()->arguments());
+    if (run.full()) write_weights(number, networks_.back()->arguments());
   }
   if (!run.full()) return;
   expected_ = std::make_shared<reference::ExpertNetworkOutputs>(run.layer(), width);
@@ -33,7 +33,7 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : r
       });
 }
 
-void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
+void ExpertNetworks::write_weights(int rank, const cm384_ffn& ffn) const {
   const reference::DispatchCase& layer = run_.layer();
   for (const cm384_expert_slot& slot : layer.placement.slots) {
     if (slot.rank == static_cast<std::uint32_t>(rank))

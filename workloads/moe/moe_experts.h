@@ -25,7 +25,7 @@ class ExpertNetworks {
   void spoil() const;
 
  private:
-  void put_weights(int rank, const cm384_ffn& ffn) const;
+  void write_weights(int rank, const cm384_ffn& ffn) const;
 
   MoeRun& run_;
   std::vector<std::unique_ptr<operators::ExpertFfn>>

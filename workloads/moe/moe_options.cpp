@@ -153,10 +153,10 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
     throw InputError("--batches: all ranks have --tokens in mode normal");
   if (setting.beside.dies > 0 && sim::peers().several()) throw InputError("--beside: allowed in one process");
   if (!setting.batches.empty() && context.given.contains("batch"))
-    throw InputError("--batch: --batches says how many tokens each rank has; allowed: one of both");
+    throw InputError("--batch: --batches says how many tokens each rank has; allowed: one of the two");
   for (const char* name : {"experts-per-token", "experts"}) {
     if (trace && context.given.contains(name))
-      throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of both", name));
+      throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of the two", name));
   }
 }
 
@@ -200,7 +200,7 @@ OptionValues MoeCase::of_model(const models::Model& model) {
 void note_routing(StudyResult& result, const DispatchCase& setting, const RoutedSetting& reading) {
   if (reading.batch == 0) {
     result.notes.push_back(
-        fmt::format("{} ranks: {:.1f} tokens each in the mean", reading.token_ranks, reading.mean_batch));
+        fmt::format("{} ranks: {:.1f} tokens each on average", reading.token_ranks, reading.mean_batch));
     std::string numbers =
         setting.batches.empty() ? "" : note_of(parse_batches(setting.batches), reading.token_ranks);
     if (!numbers.empty()) result.notes.push_back(std::move(numbers));

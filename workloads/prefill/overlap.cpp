@@ -59,7 +59,7 @@ class Pair {
         for (const MakeOperator& make : sequence_) placed.push_back(enqueue(session, stream, make(), memory));
       }
     }
-    if (copies) exchange.go();
+    if (copies) exchange.start();
     if (!runtime.wait()) return {};
     session.count(counts);
     Spans made;

@@ -37,8 +37,8 @@ namespace {
 void check_options(const StudyContext& context, const PrefillOptions& o) {
   const auto refuse = [](const std::string& what) { throw InputError("run prefill: " + what); };
   if ((o.experts > 0) != (o.moe_layers > 0))
-    refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.experts,
-                       o.moe_layers));
+    refuse(
+        fmt::format("--experts {} and --moe-layers {}: allowed: neither, or both", o.experts, o.moe_layers));
   if (o.layers() == 0) refuse("--dense-layers 0 and --moe-layers 0: allowed: at least one layer");
   o.check_effect(context.given, "run prefill: ");
   if (o.kv_heads == 0)
@@ -59,8 +59,8 @@ void check_options(const StudyContext& context, const PrefillOptions& o) {
   if (o.kv_heads == 0 && o.heads % 16 != 0)
     refuse(fmt::format("--heads {}: allowed with a latent: multiples of 16", o.heads));
   if ((o.sliding_layers > 0) != (o.window > 0))
-    refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.window,
-                       o.sliding_layers));
+    refuse(fmt::format("--window {} and --sliding-layers {}: each has an effect only with the other",
+                       o.window, o.sliding_layers));
   if (o.sliding_layers >= o.layers())
     refuse(fmt::format("--sliding-layers {}: allowed: fewer than {} layers", o.sliding_layers, o.layers()));
 }
@@ -123,10 +123,10 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
   if (weights + token * tokens <= room) return;
   const int unit = o.prompt * microbatches;
   const auto fits = static_cast<long>(std::max(0.0, room - weights) / token) / unit * unit;
-  throw InputError(fmt::format(
-      "run prefill: --tokens {}: {:.1f} GB of weights and {:.1f} GB of cache and activations do not "
-      "fit a die's {:.1f} GB; {} tokens an NPU would",
-      o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, o.dies_of_npu * fits));
+  throw InputError(
+      fmt::format("run prefill: --tokens {}: {:.1f} GB of weights and {:.1f} GB of cache and activations do "
+                  "not fit a die's {:.1f} GB; {} tokens per NPU would",
+                  o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, o.dies_of_npu * fits));
 }
 
 // A layer is the mean distance of the ends of those with experts, for both microbatches.
@@ -294,13 +294,13 @@ constexpr std::array kPrefillFields{
     Field{"latency_ms", FieldType::number, "of the batch: all layers and the head", true},
     Field{"layer_us", FieldType::number, "of a layer with experts, all microbatches", true},
     Field{"dense_layer_us", FieldType::number, "of one without", true},
-    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU, cached or not", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens per second per NPU, cached or not", true},
     Field{"tokens_s_tflops", FieldType::number,
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     kCostField,
     kEnergyField,
     kTokensField,
-    Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
+    Field{"gain", FieldType::ratio, "more tokens per second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},
     Field{"saved", FieldType::ratio, "less time than with nothing cached, where that was run before", true},

@@ -69,7 +69,7 @@ struct PrefillOptions : LayerShape {
         "balance", self.by_load, Either{"even", "eplb"},
         "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
     visit("redundant", self.redundant, Range{-1, 1024},
-          "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
+          "further copies of routed experts; -1: one per rank; every rank has the shared expert besides");
     visit("experts", self.experts, Range{0, 1024, 32}, "routed experts; 0: all layers are dense");
     LayerShape::describe_shared_experts(self, visit);
     LayerShape::describe_choice_of_experts(self, visit);

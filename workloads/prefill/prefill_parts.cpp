@@ -53,7 +53,7 @@ class Layer {
   bool stopped() const { return stopped_ || context_.interrupted != 0; }
   // A part of the layer, measured by `measure(context)`.
   template <class Measure>
-  double take(Measure&& measure) {
+  double measure_part(Measure&& measure) {
     if (stopped()) return 0;
     const double from = std::min(1.0, static_cast<double>(step_) / kSteps);
     ++step_;
@@ -67,7 +67,7 @@ class Layer {
   }
   template <class Run>
   double alone(Run&& run) {
-    return take([&](const StudyContext& context) {
+    return measure_part([&](const StudyContext& context) {
       Alone operators(context, result_, 0);
       const double taken = run(operators);
       stopped_ = stopped_ || operators.interrupted();
@@ -111,7 +111,7 @@ class Layer {
   }
   // Between all ranks by SDMA, in pieces of which one stands for its like.
   void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
-    const double us = take([&](const StudyContext& context) {
+    const double us = measure_part([&](const StudyContext& context) {
       const Summary read =
           measure_exchange(context, fmt::format("{}, {} ranks", name, o_.ranks), piece, result_.simulator);
       stopped_ = stopped_ || read.count == 0;
@@ -311,7 +311,7 @@ class Layer {
                                         static_cast<std::uint32_t>(o_.chosen), true};
     const double factor = prompts * static_cast<double>(all) / static_cast<double>(attention.kv_lens.size());
     SparseTimes made;
-    take([&](const StudyContext& context) {
+    measure_part([&](const StudyContext& context) {
       CubeSetting cubes;
       cubes.blocks = context.machine.die.groups();
       cubes.graph = true;
@@ -431,7 +431,7 @@ class Layer {
   // for all.
   void aiv_direct() {
     const int chunks = pieces_of(share_.tokens, o_.chunk);
-    take([&](const StudyContext& context) {
+    measure_part([&](const StudyContext& context) {
       CombineCase setting;
       static_cast<DispatchCase&>(setting) = moe_case((share_.tokens + chunks - 1) / chunks);
       setting.no_shared_output = o_.shared_experts == 0;
@@ -504,7 +504,7 @@ class Layer {
     return fullest;
   }
   void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows, int width) {
-    const double us = take([&](const StudyContext& context) {
+    const double us = measure_part([&](const StudyContext& context) {
       FfnSetting setting;
       setting.expert_rows = expert_rows;
       setting.hidden = static_cast<std::uint32_t>(o_.hidden);
@@ -550,7 +550,7 @@ class Layer {
   }
   // Of each prompt's last token.
   void head() {
-    const double us = take([&](const StudyContext& context) {
+    const double us = measure_part([&](const StudyContext& context) {
       Alone a(context, result_);
       const auto prompts = static_cast<std::uint64_t>(share_.last);
       const int parts = (o_.vocabulary + 65535) / 65536;
@@ -567,7 +567,7 @@ class Layer {
   // Each die reads its share of cached tokens, all layers of them, from the sockets that the ring of the
   // memory service gives it, in blocks, all dies at a time. One block stands for its like.
   void read_cached() {
-    const double us = take([&](const StudyContext& context) {
+    const double us = measure_part([&](const StudyContext& context) {
       constexpr int kBlock = 512;  // tokens
       const int blocks = pieces_of(share_.cached, kBlock);
       const Bytes bytes{std::int64_t{share_.cached} * o_.layers() * o_.token_bytes() / blocks};

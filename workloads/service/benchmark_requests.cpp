@@ -30,7 +30,8 @@ BenchmarkJson read_result(const std::string& path) {
   const auto stream = open_unpacked(path);
   BenchmarkJson document = BenchmarkJson::parse(*stream, keep, false);
   if (!document.is_object())
-    throw InputError(fmt::format("{}: no JSON object; allowed: the result of one run of a benchmark", path));
+    throw InputError(
+        fmt::format("{}: not a JSON object; allowed: the result of one run of a benchmark", path));
   return document;
 }
 
@@ -95,7 +96,7 @@ RequestTrace read_benchmark_result(const std::string& path) {
                   tokens("output_lens", outputs[n], 0), "start_times");
     }
   }
-  RequestTrace trace = builder.take();
+  RequestTrace trace = builder.finish();
   trace.timed = !starts.empty();
   return trace;
 }

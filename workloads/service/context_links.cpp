@@ -24,7 +24,7 @@ Time write_latency(const hw::Rdma& plane) {
          plane.receive_latency;
 }
 
-LinkTime take_links(Time from, double bytes, Bandwidth payload_rate, Time& sender, Time& receiver) {
+LinkTime reserve_links(Time from, double bytes, Bandwidth payload_rate, Time& sender, Time& receiver) {
   const Time begin = std::max({from, sender, receiver});
   const Time span{std::llround(bytes / static_cast<double>(payload_rate.bytes_per_second) * 1e12)};
   sender = receiver = begin + span;
@@ -37,7 +37,7 @@ LinkTime ContextLinks::send(std::uint32_t request, std::uint32_t prefill, int di
   const int rank = mapping_.prefill_rank(die % (mapping_.decode_dp * mapping_.decode_tp));
   Receiver& to = receiver(die);
   const LinkTime time =
-      take_links(now, bytes, rate_, senders_[prefill][static_cast<std::size_t>(rank)], to.free);
+      reserve_links(now, bytes, rate_, senders_[prefill][static_cast<std::size_t>(rank)], to.free);
   to.requests.push_back(request);
   ++transfers_;
   busy_s_ += (time.end - time.begin).us() * 1e-6;

@@ -33,7 +33,7 @@ struct LinkTime {
   Time begin, end;  // on the links
 };
 // `sender` and `receiver`: from when on their links are free, which moves to the end.
-LinkTime take_links(Time from, double bytes, Bandwidth payload_rate, Time& sender, Time& receiver);
+LinkTime reserve_links(Time from, double bytes, Bandwidth payload_rate, Time& sender, Time& receiver);
 
 // The links of all dies of a service, and the requests whose contexts are on their way. By the published
 // mapping a die of decode asks one die of each prefill instance.

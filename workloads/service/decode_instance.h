@@ -74,7 +74,7 @@ class DecodeInstance {
   std::vector<Active> end_step();
   // An outage: the requests that were here.
   std::vector<Lost> lose_all();
-  void come_back() { --away_; }
+  void end_outage() { --away_; }
   // A die is lost for good, with its requests; the step under way does not count.
   std::vector<Lost> lose_die(int die);
   // The die with the fewest requests that is not lost.

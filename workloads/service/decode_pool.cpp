@@ -246,7 +246,7 @@ void DecodePool::add_to(ServiceResult& result) {
   result.batch_sum = batch_sum_;
   result.steps = count_;
   result.renewals = renewals_;
-  result.steps_drawn = samples_.take();
+  result.steps_drawn = samples_.release();
   for (const Instance& instance : instances_)
     result.kv_peak = std::max(result.kv_peak, instance.dies.kv_peak());
   for (const Instance& instance : instances_)

@@ -53,7 +53,7 @@ class DecodePool {
   // Requests that had their last step.
   std::vector<DecodeInstance::Active> complete_step(std::uint32_t i);
 
-  // The instance is away until come_back(), without its requests.
+  // The instance is away until end_outage(), without its requests.
   std::vector<Lost> lose_all(std::uint32_t i);
   // What comes back, resumes, or loses a die while it is paused.
   DecodeInstance& instance(std::uint32_t i) { return instances_[i].dies; }

@@ -202,7 +202,7 @@ std::string fit_to(const Library& library, Bytes memory, Deployment& deployment)
   if (!is_own("decode.kv_room")) decode.kv_room = Bytes{std::llround(room_gb * 1e9)};
   decode.model = step->network;
   return fmt::format(
-      "contexts are those of {}: {} B a token; a die has {:.1f} GB for them beside {:.1f} GB of "
+      "contexts are those of {}: {} B per token; a die has {:.1f} GB for them beside {:.1f} GB of "
       "weights and {:.0f} GB assumed for activations and buffers",
       decode.model, decode.token.count, static_cast<double>(decode.kv_room.count) / 1e9, step->weights_gb,
       kBuffersGb);

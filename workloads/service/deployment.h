@@ -279,7 +279,7 @@ struct Prices {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
-    visit("npu_hour", self.npu_hour, Range{0.0, 1e6}, "price of an NPU and hour, in any currency");
+    visit("npu_hour", self.npu_hour, Range{0.0, 1e6}, "price of an NPU per hour, in any currency");
     visit("npu_watt", self.npu_watt, Range{0.0, 1e5}, "power of an NPU with all that belongs to it");
   }
 };

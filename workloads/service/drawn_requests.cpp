@@ -251,7 +251,7 @@ class SessionDrawer {
     session.last = static_cast<std::int32_t>(size() - 1);
     ++session.turn;
   }
-  RequestTrace take() { return std::move(trace_); }
+  RequestTrace release() { return std::move(trace_); }
 
  private:
   void draw_lengths(Request& request) {
@@ -305,7 +305,7 @@ RequestTrace draw_closed_loop(const DrawnRequests& drawn) {
     const auto user = static_cast<std::size_t>(requests.size()) % users.size();
     requests.add(users[user], {}, static_cast<std::uint32_t>(user));
   }
-  return requests.take();
+  return requests.release();
 }
 
 }  // namespace
@@ -325,7 +325,7 @@ RequestTrace draw_requests(const DrawnRequests& drawn) {
       requests.add(session, {std::llround(arrivals.now() * kPs)}, sessions);
     ++sessions;
   }
-  return requests.take();
+  return requests.release();
 }
 
 double rate_of(const RequestTrace& trace) {

@@ -34,7 +34,7 @@ class JsonRequestsReader {
   void line(const std::string& text) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
     const SortedJson json = SortedJson::parse(text, nullptr, false);
-    if (json.is_discarded()) lines_.fail("line: is no JSON; allowed: one object per line");
+    if (json.is_discarded()) lines_.fail("line: is not JSON; allowed: one object per line");
     if (!json.is_object()) lines_.fail(fmt::format("line: is {}; allowed: one object per line", brief(json)));
     if (json.contains("format")) {
       header(json);
@@ -50,7 +50,7 @@ class JsonRequestsReader {
       by_length(json);
     }
   }
-  RequestTrace take() { return builder_.take(); }
+  RequestTrace release() { return builder_.finish(); }
 
  private:
   std::int64_t integer(const SortedJson& json, const char* field, std::int64_t low, std::int64_t high) const {
@@ -102,7 +102,7 @@ class JsonRequestsReader {
       request = &builder_.add(ps, prompt, output, "arrival_ps");
     }
     request->session = static_cast<std::uint32_t>(integer(json, "session", 0, UINT32_MAX));
-    take_priority(json, *request);
+    read_priority(json, *request);
     if (!json.contains("blocks")) return;
     const SortedJson& list = json.at("blocks");
     if (block_tokens_ == 0 || !list.is_array() ||
@@ -122,7 +122,7 @@ class JsonRequestsReader {
   void check_fields(const SortedJson& json, std::initializer_list<std::string_view> known) const {
     for (const auto& [field, value] : json.items()) {
       if (std::ranges::find(known, field) == known.end())
-        lines_.fail(fmt::format("{}: is no field of {}; allowed: {}", field.substr(0, 40),
+        lines_.fail(fmt::format("{}: is not a field of {}; allowed: {}", field.substr(0, 40),
                                 builder_.trace().format, fmt::join(known, ", ")));
     }
   }
@@ -151,7 +151,7 @@ class JsonRequestsReader {
     const std::int64_t prompt = integer(json, "input_length", 1, kMostTokens),
                        output = integer(json, "output_length", 0, kMostTokens);
     Request& request = builder_.add(ps, prompt, output, "timestamp");
-    take_priority(json, request);
+    read_priority(json, request);
     if (json.contains("client"))
       request.session = static_cast<std::uint32_t>(integer(json, "client", 0, UINT32_MAX));
     if (bailian) request.session = chat(json);
@@ -197,17 +197,17 @@ class JsonRequestsReader {
     Request& request = builder_.add(ps, integer(json, "input_toks", 1, kMostTokens),
                                     integer(json, "output_toks", 0, kMostTokens), "arrival_time_ns");
     request.session = static_cast<std::uint32_t>(number_);
-    take_priority(json, request);
-    take_tokens(json, request);
+    read_priority(json, request);
+    read_tokens(json, request);
     ++number_;
   }
 
-  void take_priority(const SortedJson& json, Request& request) const {
+  void read_priority(const SortedJson& json, Request& request) const {
     if (json.contains("priority"))
       request.priority = static_cast<std::uint8_t>(integer(json, "priority", 0, UINT8_MAX));
   }
 
-  void take_tokens(const SortedJson& json, Request& request) {
+  void read_tokens(const SortedJson& json, Request& request) {
     if (!json.contains("input_tok_ids")) return;
     const std::vector<std::int64_t> tokens = integers(json, "input_tok_ids");
     if (static_cast<std::int64_t>(tokens.size()) != request.prompt)
@@ -230,8 +230,8 @@ class JsonRequestsReader {
       Request& request = before < 0 ? builder_.add(ps, prompt, output, "arrival_time_ns")
                                     : builder_.add_follower(before, delay_ps, prompt, output);
       request.session = static_cast<std::uint32_t>(number_);
-      take_priority(sub, request);
-      take_tokens(sub, request);
+      read_priority(sub, request);
+      read_tokens(sub, request);
       delay_ps = sub.contains("tool_duration_ns") ? integer(sub, "tool_duration_ns", 0, kMostNs) * 1000 : 0;
       before = static_cast<std::int32_t>(builder_.trace().requests.size()) - 1;
     }
@@ -279,7 +279,7 @@ RequestTrace read_json_requests(LineReader& lines, std::string line, int block_t
   do {
     reader.line(line);
   } while (lines.next(line));
-  return reader.take();
+  return reader.release();
 }
 
 }  // namespace cm384::service

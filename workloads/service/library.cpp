@@ -22,7 +22,7 @@ constexpr std::string_view kFormat = "cm384-library-2", kUnchecked = "cm384-libr
 enum class Needed : bool { no, yes };
 
 template <class Point, class Visit>
-void each_field(Point& point, Visit&& visit) {
+void for_each_field(Point& point, Visit&& visit) {
   constexpr auto kYes = Needed::yes, kNo = Needed::no;
   if constexpr (requires { point.step_ms; }) {
     visit("ranks", point.ranks, kYes);
@@ -77,7 +77,7 @@ class LibraryReader {
     const Json format = json_.is_object() ? json_.value("format", Json()) : Json();
     if ((format != kFormat && format != kUnchecked) || !json_.contains("machine") ||
         !json_["machine"].is_string())
-      throw InputError(fmt::format("{}: is no library of measured times ({})", name, kFormat));
+      throw InputError(fmt::format("{}: is not a library of measured times ({})", name, kFormat));
     if (!has_good_checksum(json_, name) && format == kFormat)
       throw InputError(fmt::format("{}: has no checksum; allowed without one: {}", name, kUnchecked));
   }
@@ -87,7 +87,7 @@ class LibraryReader {
     std::map<std::string, std::string> changes;
     const Json found = json_.value("changes", Json::object());
     for (const auto& [key, value] : found.items()) {
-      if (!value.is_string()) throw InputError(fmt::format("{}: changes: {}: is no string", name_, key));
+      if (!value.is_string()) throw InputError(fmt::format("{}: changes: {}: is not a string", name_, key));
       changes[key] = value.get<std::string>();
     }
     return changes;
@@ -97,11 +97,11 @@ class LibraryReader {
   void points(const char* kind, Library& library) const {
     const auto list = json_.find(kind);
     if (list == json_.end()) return;
-    if (!list->is_array()) throw InputError(fmt::format("{}: {}: is no list", name_, kind));
+    if (!list->is_array()) throw InputError(fmt::format("{}: {}: is not a list", name_, kind));
     for (std::size_t k = 0; k < list->size(); ++k) {
       Point point;
-      each_field(point, [&](const char* field, auto& value, Needed needed) {
-        take((*list)[k], {kind, k, field}, value, needed);
+      for_each_field(point, [&](const char* field, auto& value, Needed needed) {
+        read_field((*list)[k], {kind, k, field}, value, needed);
       });
       library.add(std::move(point));
     }
@@ -117,7 +117,7 @@ class LibraryReader {
     throw InputError(fmt::format("{}: {}[{}]: {}: {}", name_, place.kind, place.k, place.field, what));
   }
   template <class T>
-  void take(const Json& point, const Place& place, T& value, Needed needed) const {
+  void read_field(const Json& point, const Place& place, T& value, Needed needed) const {
     const auto found = point.is_object() ? point.find(place.field) : point.end();
     if (point.is_object() && found != point.end()) return read(*found, place, value);
     if (needed == Needed::yes) refuse(place, "is missing");
@@ -165,7 +165,7 @@ std::string list_text(const char* kind, const std::vector<Point>& points) {
   std::vector<std::string> lines;
   for (const Point& point : points) {
     Json one = Json::object();
-    each_field(point, [&](const char* field, const auto& value, Needed needed) {
+    for_each_field(point, [&](const char* field, const auto& value, Needed needed) {
       if (needed == Needed::no && value == std::remove_cvref_t<decltype(value)>{}) return;
       one[field] = to_json(value);
     });

@@ -25,9 +25,7 @@ struct LibraryPoint {
   double error = 0;    // of a scaled one: library.h
 
   std::string place() const { return text_of(at); }
-  bool stands_at_the_place_of(const LibraryPoint& other) const {
-    return kind == other.kind && at == other.at;
-  }
+  bool is_at_place_of(const LibraryPoint& other) const { return kind == other.kind && at == other.at; }
 };
 
 // The points in the order of the library's file.

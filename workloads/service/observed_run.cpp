@@ -24,7 +24,7 @@ ObservedRun read_observed(const std::string& path) {
     arrivals.push_back(arrival);
     times.push_back({static_cast<double>(first - arrival) / kMs, static_cast<double>(last - arrival) / kMs});
   });
-  run.trace = builder.take();
+  run.trace = builder.finish();
   // In the order of the requests: that of arrival, then of the file.
   std::vector<std::size_t> order(arrivals.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

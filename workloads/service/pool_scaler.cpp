@@ -15,8 +15,8 @@ bool decode_spares(const ScaleSpec& spec, const DecodePool::PoolLoad& load) {
 
 }  // namespace
 
-ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode,
-                              Time now) {
+ScaleChanges PoolScaler::decide(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode,
+                                Time now) {
   const ScaleSpec& spec = deployment_.scale;
   ScaleChanges changes;
   if (spec.move) move(prefill, decode, changes);

@@ -27,7 +27,7 @@ class PoolScaler {
   explicit PoolScaler(const Deployment& deployment, NpuBudget* npus = nullptr, std::size_t member = 0)
       : deployment_(deployment), npus_(npus), member_(member) {}
 
-  ScaleChanges look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode, Time now);
+  ScaleChanges decide(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode, Time now);
   // An instance that was started serves now; one that changed its pool serves in the other.
   void complete_start(bool prefill) { --pool(prefill).starting; }
   void complete_move() { --moving_; }

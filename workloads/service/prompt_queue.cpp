@@ -16,7 +16,7 @@ std::vector<double> shares_of(std::string_view text) {
   for (const std::string_view part : split_fields(text, ':')) {
     shares.push_back(hw::parse_real(part));
     if (!(shares.back() >= 0.001 && shares.back() <= 1e6))
-      throw InputError(fmt::format("{}: shares such as 3:1 are allowed, of 0.001 to 1000000 each", text));
+      throw InputError(fmt::format("{}; allowed: shares such as 3:1, of 0.001 to 1000000 each", text));
   }
   return shares;
 }

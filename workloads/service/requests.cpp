@@ -25,7 +25,7 @@ const std::vector<std::string> kBurstGpt{"Timestamp",       "Model",        "Req
 const std::vector<std::string> kBurstGptFurther{"Session ID", "Elapsed time"};
 
 // The digits at the front, which they must fill up to `mark`; both are taken away.
-std::optional<std::int64_t> take_number(std::string_view& text, std::size_t digits, char mark) {
+std::optional<std::int64_t> read_number(std::string_view& text, std::size_t digits, char mark) {
   std::int64_t value = 0;
   if (text.size() < digits) return {};
   const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
@@ -52,7 +52,7 @@ class Calendar {
     std::array<std::int64_t, 6> parts{};
     for (std::size_t k = 0; k < parts.size(); ++k) {
       const bool of_day = k == 2 && text.size() > 2 && text[2] == 'T';
-      const auto number = take_number(text, k == 0 ? 4 : 2, of_day ? 'T' : "-- ::\0"[k]);
+      const auto number = read_number(text, k == 0 ? 4 : 2, of_day ? 'T' : "-- ::\0"[k]);
       if (!number) return {};
       parts[k] = *number;
     }
@@ -77,7 +77,7 @@ class Calendar {
     std::string digits(text.substr(1));
     digits.resize(12, '0');
     std::string_view rest = digits;
-    return take_number(rest, 12, 0);
+    return read_number(rest, 12, 0);
   }
 
   std::optional<std::int64_t> first_day_;
@@ -95,7 +95,7 @@ RequestTrace read_azure(const std::string& path) {
     builder.add(*ps, fields.integer(prompt, 1, kMostTokens), fields.integer(output, 0, kMostTokens),
                 "TIMESTAMP");
   });
-  return builder.take();
+  return builder.finish();
 }
 
 RequestTrace read_vidur(const std::string& path) {
@@ -107,7 +107,7 @@ RequestTrace read_vidur(const std::string& path) {
     builder.add(seconds_ps(fields, time), fields.integer(prompt, 1, kMostTokens),
                 fields.integer(output, 0, kMostTokens), "arrived_at");
   });
-  return builder.take();
+  return builder.finish();
 }
 
 RequestTrace read_burstgpt(const std::string& path) {
@@ -129,7 +129,7 @@ RequestTrace read_burstgpt(const std::string& path) {
       request.session =
           sessions.try_emplace(session, static_cast<std::uint32_t>(sessions.size())).first->second;
   });
-  return builder.take();
+  return builder.finish();
 }
 
 // All of the names, in any order, with blanks around them or not.

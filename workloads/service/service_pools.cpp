@@ -281,14 +281,14 @@ void ServicePools::lose_decode(std::uint32_t i) {
 }
 
 void ServicePools::return_decode(std::uint32_t i) {
-  decode_.instance(i).come_back();
+  decode_.instance(i).end_outage();
   dispatch_contexts();
   leave_decode_if_drained(i);
 }
 
 void ServicePools::resume_decode(std::uint32_t i, bool away) {
   decode_.instance(i).resume();
-  if (away) decode_.instance(i).come_back();
+  if (away) decode_.instance(i).end_outage();
   dispatch_contexts();
   start_step(i);
   leave_decode_if_drained(i);
@@ -396,7 +396,7 @@ void ServicePools::leave(bool prefill, std::size_t role_switch) {
 void ServicePools::scale() {
   std::int64_t bytes = 0;  // of contexts that wait for a die
   ready_.for_each([&](std::uint32_t k) { bytes += decode_.bytes_of(k); });
-  const ScaleChanges changes = scaler_.look(
+  const ScaleChanges changes = scaler_.decide(
       prefill_.load(), decode_.load(static_cast<std::int64_t>(ready_.size()), bytes), run_.now());
   const Time served = run_.now() + run_.deployment.scale.start;
   if (changes.start_prefill) run_.events.push(served, Event::Kind::scaled_up, 1);

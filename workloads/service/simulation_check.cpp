@@ -76,7 +76,7 @@ void check_switches(const Deployment& deployment, const Faults& faults) {
   for (const bool prefill : {true, false}) {
     const auto gone = std::ranges::count(named, prefill, &std::pair<bool, int>::first);
     if (gone > 0 && gone >= (prefill ? deployment.prefill.instances : deployment.decode.instances))
-      throw InputError(fmt::format("--switch: leaves nobody in {}", prefill ? "prefill" : "decode"));
+      throw InputError(fmt::format("--switch: leaves no instance in {}", prefill ? "prefill" : "decode"));
   }
 }
 
@@ -89,7 +89,7 @@ void check_planes(const Faults& faults) {
         return f.duration == Time{} ? Time::never() : f.at + f.duration;
       };
       if (one.plane == two.plane && one.at < end(two) && two.at < end(one))
-        throw InputError(fmt::format("--fault: plane {} is lost while it is lost", one.plane));
+        throw InputError(fmt::format("--fault: plane {} is lost while it is already lost", one.plane));
     }
   }
 }

@@ -56,7 +56,7 @@ class StepSamples {
   StepSamples(int wanted, std::uint64_t seed) : drawn_(wanted, seed, 77) {}
   void see(Time at, int instance, const DecodeInstance& decode, const DecodeInstance::Load& load);
   // The samples, ordered by number.
-  std::vector<StepSample> take() { return drawn_.release(); }
+  std::vector<StepSample> release() { return drawn_.release(); }
 
  private:
   DrawnSamples<StepSample> drawn_;

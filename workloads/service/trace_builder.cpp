@@ -78,7 +78,7 @@ void TraceBuilder::sort() {
   all = std::move(sorted);
 }
 
-RequestTrace TraceBuilder::take() {
+RequestTrace TraceBuilder::finish() {
   if (trace_.requests.empty()) lines_.fail("line: the file has no request");
   for (Request& request : trace_.requests) {
     if (request.follows < 0) request.arrival.ps -= *first_ps_;

@@ -24,7 +24,7 @@ class TraceBuilder {
   // One without output: nothing was served.
   void add_failed(std::int64_t ps, const char* field);
   // Throws InputError for a trace without requests.
-  RequestTrace take();
+  RequestTrace finish();
 
   RequestTrace& trace() { return trace_; }
   const RequestTrace& trace() const { return trace_; }

@@ -31,7 +31,8 @@ class Pipeline {
     }
     PipelineRun made;
     for (const Rank& rank : ranks_) {
-      if (rank.next < rank.passes.size()) throw std::logic_error("passes of a pipeline wait for each other");
+      if (rank.next < rank.passes.size())
+        throw std::logic_error("the passes of a pipeline wait for each other in a cycle");
       made.total = std::max(made.total, rank.time);
       made.busy.push_back(rank.busy);
       made.most_kept.push_back(rank.most_kept);

@@ -75,12 +75,12 @@ void check_schedule(const Plan& plan) {
     if (batches % stages != 0)
       refuse(fmt::format("{} micro-batches on {} stages; allowed: a multiple", batches, stages));
   } else if (plan.chunks != 1) {
-    refuse(fmt::format("--chunks {} acts with interleaved alone", plan.chunks));
+    refuse(fmt::format("--chunks {} has an effect only with interleaved", plan.chunks));
   }
   if (plan.schedule == Schedule::dualpipe) {
     if (stages % 2 != 0) refuse(fmt::format("{} stages; allowed: an even number", stages));
     if (batches % 2 != 0 || batches < 2 * stages)
-      refuse(fmt::format("{} micro-batches on {} stages; allowed: an even number, two a stage at least",
+      refuse(fmt::format("{} micro-batches on {} stages; allowed: an even number, at least two per stage",
                          batches, stages));
   }
 }

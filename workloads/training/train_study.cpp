@@ -399,7 +399,7 @@ Row row_of(const StudyContext& context, const TrainOptions& options, const model
 std::optional<Plan> smaller_plan(const TrainOptions& options, const Plan& plan) {
   if (options.against == 0) return {};
   if (options.search > 0)
-    throw InputError("run train: --against: no effect beside --search; allowed: one of both");
+    throw InputError("run train: --against: has no effect with --search; allowed: one of the two");
   // Experts lie on dies of several replicas.
   const int fewest = plan.expert / std::gcd(plan.expert, plan.context * plan.tensor);
   if (options.against >= plan.data || plan.data % options.against != 0 || options.against % fewest != 0)
@@ -614,11 +614,12 @@ constexpr std::array kTrainFields{
     Field{"zero", FieldType::integer, "what replicas share, as --zero"}.as_condition(),
     Field{"step_s", FieldType::number, "from the first pass to new weights", true},
     Field{"tokens_s", FieldType::number, "of all replicas"},
-    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU", true},
-    Field{"mfu", FieldType::ratio,
-          "FLOPs of the model over the BF16 peak: 6 a parameter and token, and attention by its causal mask; "
-          "with the head, without embedding, drafting layers, and what is computed again",
-          true},
+    Field{"tokens_s_npu", FieldType::number, "tokens per second per NPU", true},
+    Field{
+        "mfu", FieldType::ratio,
+        "FLOPs of the model over the BF16 peak: 6 per parameter and token, and attention by its causal mask; "
+        "with the head, without embedding, drafting layers, and what is computed again",
+        true},
     Field{"mfu_full", FieldType::ratio, "the same with attention as if there were no mask"},
     Field{"hfu", FieldType::ratio, "the same as mfu with what is computed again"},
     Field{"shares", FieldType::object, "of the step, at the stage that has most to do", true, kShareParts},
@@ -626,7 +627,7 @@ constexpr std::array kTrainFields{
     Field{"fits", FieldType::boolean, "the memory of a die holds it", true},
     Field{"against_npus", FieldType::number, "of the smaller run that linearity is against"}.as_condition(),
     Field{"linearity", FieldType::ratio,
-          "tokens a second per NPU over those of the smaller run, with the same work of each die"},
+          "tokens per second per NPU over those of the smaller run, with the same work of each die"},
     Field{"stages", FieldType::list, "by stage", false, kStageParts},
     Field{"parts", FieldType::list, "of a layer and of the head, on a die", false, kTrainParts},
 };

@@ -16,7 +16,7 @@ CM384_INLINE int64_t GetBlockNum() {
 CM384_INLINE const cm384_program* LaunchOfProgram() {
   return reinterpret_cast<const cm384_program*>(cm384::read_csr<CM384_CSR_ARGUMENTS>());
 }
-// 50 MHz counter, as on the part.
+// The system counter: 50 MHz on the part, die.sys_count here.
 CM384_INLINE int64_t GetSystemCycle() {
   return static_cast<int64_t>(cm384::read_csr<CM384_CSR_SYS_COUNT>());
 }

@@ -4,7 +4,7 @@
 
 namespace cm384::observe {
 
-double Calendar::take(double at, double service) {
+double Calendar::reserve(double at, double service) {
   if (at < free_) [[unlikely]]
     return reserve_idle_time(at, service);
   if (at > free_) add({free_, at});

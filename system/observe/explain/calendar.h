@@ -15,7 +15,7 @@ namespace cm384::observe {
 class Calendar {
  public:
   // Reserves a service of length `service` that may begin at `at`; returns its begin. All in ps.
-  double take(double at, double service);
+  double reserve(double at, double service);
 
  private:
   static constexpr std::size_t kGaps = 64, kBins = 128;

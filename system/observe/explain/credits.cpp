@@ -12,7 +12,7 @@ void Credits::Pool::add(double at, int cells) {
   there_.erase(there_.begin());
 }
 
-double Credits::Pool::take(double at, int cells) {
+double Credits::Pool::acquire(double at, int cells) {
   while (cells > 0 && !there_.empty()) {
     auto from = std::ranges::upper_bound(there_, at, {}, &Cells::at);
     if (from != there_.begin()) --from;  // otherwise the first that will be there
@@ -32,7 +32,7 @@ void Credits::acquire(Path& path, int cells, int buffer) {
       pools_[k].add(0, k == static_cast<std::size_t>(Resource::buffers) ? 2 * buffer : buffer);
   }
   std::array<double, kResources> when{};
-  for (std::size_t k = 0; k < kResources; ++k) when[k] = pools_[k].take(path.at - path.gain[k], cells);
+  for (std::size_t k = 0; k < kResources; ++k) when[k] = pools_[k].acquire(path.at - path.gain[k], cells);
   out_ += cells;
   for (; out_ - back_ > buffer && !returned_.empty(); returned_.pop_front()) {
     const Returned& last = returned_.front();

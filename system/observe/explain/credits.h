@@ -32,7 +32,7 @@ class Credits {
    public:
     void add(double at, int cells);
     // When there are as many for somebody who comes at `at`.
-    double take(double at, int cells);
+    double acquire(double at, int cells);
 
    private:
     static constexpr std::size_t kMost = 24;  // beyond that the two oldest become one

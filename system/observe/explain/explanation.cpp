@@ -81,7 +81,7 @@ std::string scaling(const hw::Machine& machine, const std::string& key, const st
 std::vector<std::string> twice_as_fast(const hw::Machine& machine, Resource resource) {
   const ResourceText& text = text_of(resource);
   std::vector<std::string> changes;
-  const auto take = [&](const std::vector<std::string_view>& patterns, double factor) {
+  const auto scale = [&](const std::vector<std::string_view>& patterns, double factor) {
     for (const auto& parameter : machine.provenance) {
       const std::string& key = parameter.first;
       if (std::ranges::none_of(patterns, [&](std::string_view p) { return means(p, key); })) continue;
@@ -90,9 +90,9 @@ std::vector<std::string> twice_as_fast(const hw::Machine& machine, Resource reso
       if (assignment != fmt::format("{}={}", key, value)) changes.push_back(assignment);
     }
   };
-  take(text.faster, 2);
+  scale(text.faster, 2);
   if (changes.empty() && !text.faster.empty()) return {};
-  take(text.slower, 0.5);
+  scale(text.slower, 0.5);
   try {
     hw::Machine changed = machine;
     for (const std::string& assignment : changes) hw::override_parameter(changed, assignment);

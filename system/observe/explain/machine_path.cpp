@@ -251,7 +251,7 @@ void MachinePath::counted() {
 std::vector<Busy> MachinePath::busiest() const {
   const double span = std::max(1.0, end_.at - begun_);
   std::array<double, kResources> most{};
-  const auto take = [&most](Resource resource, double busy) {
+  const auto note_busy = [&most](Resource resource, double busy) {
     double& known = most[static_cast<std::size_t>(resource)];
     known = std::max(known, busy);
   };
@@ -260,22 +260,22 @@ std::vector<Busy> MachinePath::busiest() const {
     for (std::size_t n = 0; n < die->cores.size(); ++n) {
       const CoreKind& kind = die->is_cube[n] ? cube_ : vector_;
       for (int pipe = 1; pipe < kind.shape.pipes; ++pipe)
-        take(kind.units[static_cast<std::size_t>(pipe)].resource, die->cores[n]->busy(pipe));
-      for (const auto& ports : die->ports) take(Resource::port, ports[n].busy);
+        note_busy(kind.units[static_cast<std::size_t>(pipe)].resource, die->cores[n]->busy(pipe));
+      for (const auto& ports : die->ports) note_busy(Resource::port, ports[n].busy);
     }
-    take(Resource::read_interval, die->controller[0].busy());
-    take(Resource::translation, die->walks.busy());
-    take(Resource::write_interval, die->controller[1].busy());
-    take(Resource::target_interval, die->target[0].busy());
+    note_busy(Resource::read_interval, die->controller[0].busy());
+    note_busy(Resource::translation, die->walks.busy());
+    note_busy(Resource::write_interval, die->controller[1].busy());
+    note_busy(Resource::target_interval, die->target[0].busy());
     const auto& limits = machine_.ub.controller;
     const bool own = ub::write_service_interval(limits) == limits.target_write_interval;
-    take(own ? Resource::target_interval : Resource::write_interval, die->target[1].busy());
-    for (const Station& channel : die->channels) take(Resource::hbm, channel.busy());
+    note_busy(own ? Resource::target_interval : Resource::write_interval, die->target[1].busy());
+    for (const Station& channel : die->channels) note_busy(Resource::hbm, channel.busy());
   }
   for (const auto& [number, link] : links_) {
-    take(resource_of(link.served.part), link.wire.busy());
+    note_busy(resource_of(link.served.part), link.wire.busy());
     for (const Credits& lane : link.lanes)
-      take(Resource::buffers, lane.held() / machine_.ub.link.buffer_cells);
+      note_busy(Resource::buffers, lane.held() / machine_.ub.link.buffer_cells);
   }
   std::vector<Busy> made;
   for (std::size_t k = 1; k < kResources; ++k) {

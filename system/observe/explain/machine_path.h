@@ -108,10 +108,10 @@ class MachinePath {
   void submitted(const npu::TraceEntry& e, Words w, Die& die);
   bool by_package(int die, std::uint64_t address) const;  // whether it goes by the package link
   void answered(const npu::TraceEntry& e, Words w, Die& die);
-  void came(const npu::TraceEntry& e, Words w, Die& die);
+  void arrived(const npu::TraceEntry& e, Words w, Die& die);
   void served(Words w, Die& die);
   void hop(const npu::TraceEntry& e, Words w);
-  void came_over(Token& token, const LinkPath& next, double service) const;
+  void cross_link(Token& token, const LinkPath& next, double service) const;
   void return_credits(Token& token, const Path& freed) const;
   void counted();
   void first_poll(const npu::TraceEntry& e, Words w, Die& die);

@@ -36,7 +36,7 @@ void MachinePath::of_requests(const TraceEntry& e, Words w, Die& die) {
     case TraceEntry::answered:
       return answered(e, w, die);
     case TraceEntry::came:
-      return came(e, w, die);
+      return arrived(e, w, die);
     case TraceEntry::served:
       return served(w, die);
     case TraceEntry::local:
@@ -172,7 +172,7 @@ void MachinePath::answered(const TraceEntry& e, Words w, Die& die) {
   tokens_.erase(at);
 }
 
-void MachinePath::came(const TraceEntry& e, Words w, Die& die) {
+void MachinePath::arrived(const TraceEntry& e, Words w, Die& die) {
   die.served = nullptr;
   if (w[0] == 0) return;
   Token* const t = find(key((w[0] >> 48) - 1, e.core, w[1]));
@@ -211,7 +211,7 @@ void MachinePath::served(Words w, Die& die) {
 
 // From the link that its packet has left by to the one that it leaves by now. A packet whose flits come
 // slower than they go on waits for the rest; a stored one for all.
-void MachinePath::came_over(Token& token, const LinkPath& next, double service) const {
+void MachinePath::cross_link(Token& token, const LinkPath& next, double service) const {
   const LinkPath& link = *token.link;
   Path& path = token.path;
   path.add(link.latency, Part::wire, Resource::wire);
@@ -243,7 +243,7 @@ void MachinePath::hop(const TraceEntry& e, Words w) {
   if (t == nullptr) return link.wire.occupy(start, service, link.served);
   const bool response = (e.small & ExplainedHop::kResponse) != 0;
   if (t->link != nullptr) {
-    came_over(*t, link, service);
+    cross_link(*t, link, service);
   } else if (response && !t->served) {
     t->path.meet(start, Part::fabric_wait, Resource::none);  // of a CPU socket
   }

@@ -11,7 +11,7 @@ Calendar& Server::calendar(std::size_t resource) {
 
 void Server::serve(Path& path, double start, double service, const Served& served, Part otherwise) {
   for (std::size_t k = 0; k < kResources; ++k)
-    path.gain[k] = start - calendar(k).take(path.at - path.gain[k], served.halved(service, k));
+    path.gain[k] = start - calendar(k).reserve(path.at - path.gain[k], served.halved(service, k));
   if (free_at_ > path.at) {
     path.spent = spent_;
     path.at = free_at_;
@@ -25,7 +25,7 @@ void Server::serve(Path& path, double start, double service, const Served& serve
 }
 
 void Server::occupy(double start, double service, const Served& served) {
-  for (std::size_t k = 0; k < kResources; ++k) calendar(k).take(start, served.halved(service, k));
+  for (std::size_t k = 0; k < kResources; ++k) calendar(k).reserve(start, served.halved(service, k));
   busy_ += service;
 }
 

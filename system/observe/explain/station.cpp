@@ -2,7 +2,7 @@
 
 namespace cm384::observe {
 
-double Station::Bins::take(double at, double service) {
+double Station::Bins::reserve(double at, double service) {
   auto bin = static_cast<std::int32_t>(at / kBin) + 1;
   const std::int32_t wanted = bin;
   for (;; ++bin) {
@@ -58,7 +58,7 @@ void Station::pass(Path& path, double start, double service, Part part, Resource
     Bins& bins = (*bins_)[k];
     const double arrival = start - waited - came[k];
     const double wait = waited * std::clamp(bins.load(arrival, service) / load, 0.5, 2.0);
-    path.gain[k] = start - bins.take(arrival + wait, service);
+    path.gain[k] = start - bins.reserve(arrival + wait, service);
   }
   path.gain[own] = in_turn ? std::min(came[own] + waited, in_order) : came[own] + waited;
   if (in_turn) {

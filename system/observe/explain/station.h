@@ -33,7 +33,7 @@ class Station {
     // How long one waits about then, relative to other times; one comes.
     double load(double at, double service);
     // When a service that could begin at `at` does.
-    double take(double at, double service);
+    double reserve(double at, double service);
   };
 
   Path free_;

@@ -28,7 +28,7 @@ struct MessageTimes::Wire {
     return static_cast<double>(timing->flit.numerator()) / static_cast<double>(timing->flit.denominator());
   }
   // A packet leaves.
-  void take(Time start, Time tail) {
+  void occupy(Time start, Time tail) {
     if (static_cast<double>((start - free).ps) > flit_ps() + 1) {
       if (gaps.size() == kMostGaps) gaps.erase(gaps.begin(), gaps.begin() + kMostGaps / 2);
       gaps.push_back({free, start, total()});
@@ -147,7 +147,7 @@ void MessageTimes::sent(const supernode::LinkPacket& packet) {
     f.reached = head;
   }
   // Then it waited for the wire as long as that was taken, and for credits while it was not.
-  w.take(packet.start, packet.tail);
+  w.occupy(packet.start, packet.tail);
   const std::int64_t idle = w.idle_since(head);
   f.parts[w.cause] += (packet.start - f.reached).ps - idle;
   f.parts[Cause::credits] += idle;
@@ -165,7 +165,7 @@ void MessageTimes::sent(const supernode::LinkPacket& packet) {
   if (answered.comes_before(now)) answered = now;
 }
 
-MessageParts MessageTimes::take(sim::TransactionId transaction, Time ready, Time start, Time end) {
+MessageParts MessageTimes::extract(sim::TransactionId transaction, Time ready, Time start, Time end) {
   MessageParts parts;
   Answered last;
   for (AnsweredRequests& answered : answered_) {

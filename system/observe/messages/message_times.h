@@ -48,7 +48,7 @@ class MessageTimes {
   MessageTimes& operator=(const MessageTimes&) = delete;
 
   // Of a transaction that has ended, and forgets it. The parts sum up to `end` - `ready`.
-  MessageParts take(sim::TransactionId transaction, Time ready, Time start, Time end);
+  MessageParts extract(sim::TransactionId transaction, Time ready, Time start, Time end);
 
  private:
   struct Wire;  // one direction of a link

@@ -58,8 +58,7 @@ Json TraceReading::to_json() const {
   if (of_host_ != 0)
     told.push_back(
         "host threads, streams and kernels are the machine's own: its host, scheduler and SDMA parameters "
-        "count; it "
-        "needs cores");
+        "matter; it needs cores");
   if (after_polls_ != 0)
     told.push_back(fmt::format(
         "{:.1f} % of the records wait for what another die wrote: how often a loop looks for it is as "

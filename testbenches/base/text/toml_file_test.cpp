@@ -129,9 +129,9 @@ TEST(TomlFile, WrongValuesSayWhatIsAllowed) {
   EXPECT_EQ(message("[[wheel]]\nname = ''"), "b.toml:2: name: is empty; allowed: a string");
   EXPECT_EQ(message("[[wheel]]\nname = 'a'\nspokes = 49"),
             "b.toml:3: spokes: 49 is out of range; allowed: a whole number from 0 to 48, multiples of 4");
-  EXPECT_EQ(message("wheel = 1"), "b.toml:1: wheel: is no list; allowed: [[wheel]]");
-  EXPECT_EQ(message("bells = 'a'"), "b.toml:1: bells: is no list; allowed: a list, each of it a string");
-  EXPECT_EQ(message("bells = ['a', 1]"), "b.toml:1: bells: is no string; allowed: a string");
+  EXPECT_EQ(message("wheel = 1"), "b.toml:1: wheel: is not a list; allowed: [[wheel]]");
+  EXPECT_EQ(message("bells = 'a'"), "b.toml:1: bells: is not a list; allowed: a list, each entry a string");
+  EXPECT_EQ(message("bells = ['a', 1]"), "b.toml:1: bells: is not a string; allowed: a string");
   EXPECT_EQ(message("bells = ['']"), "b.toml:1: bells: has an empty entry; allowed: a string");
   EXPECT_EQ(message("gears = [0]"),
             "b.toml:1: gears: 0 is out of range; allowed: a whole number from 1 to 11");

@@ -57,8 +57,8 @@ TEST_F(CompareCommand, ExitsWith1PastTolerance) {
   const Outcome same = start("compare " + a + " " + a);
   EXPECT_EQ(same.code, 0);
   EXPECT_THAT(same.output, EndsWith("p2p: 1 rows, 1 fields compared: nothing moved\n"));
-  EXPECT_THAT(same.output,
-              HasSubstr("before: " + a + ": names no build\nafter:  " + a + ": names no build\n"));
+  EXPECT_THAT(same.output, HasSubstr("before: " + a + ": does not say which build wrote it\nafter:  " + a +
+                                     ": does not say which build wrote it\n"));
   const std::string junit = " --junit " + path("out/junit.xml");
   const Outcome moved = start("compare " + a + " " + b + junit);
   EXPECT_EQ(moved.code, 1);
@@ -190,9 +190,9 @@ TEST_F(CompareCommand, ANightGoesOnWhateverOneRunDoes) {
   for (const char* line :
        {"first: passed; good: 1 rows, 1 fields compared: nothing moved", "hung: hang: no progress for 5 ms",
         "die 0 aiv 3 waits for flag 7", "broken: crash: internal error: an invariant",
-        "failed: check failed: a check failed", "endless: time limit: not at its end after 1 s of the host",
-        "wrong: bad input: --bytes", "last: passed",
-        "7 runs: 1 crash, 1 hang, 1 time limit, 1 bad input, 1 check failed, 2 passed",
+        "failed: check failed: a check failed",
+        "endless: time limit: did not end within 1 s of the host's time", "wrong: bad input: --bytes",
+        "last: passed", "7 runs: 1 crash, 1 hang, 1 time limit, 1 bad input, 1 check failed, 2 passed",
         "hung: hang since abc (the first), 1 night"})
     EXPECT_THAT(outcome.output, HasSubstr(line));
   EXPECT_THAT(read("junit.xml"), HasSubstr("errors=\"4\""));
@@ -216,7 +216,7 @@ TEST_F(CompareCommand, WhatStandsInTheWayOfANightStays) {
   write("night/one/thesis", "three years");
   const Outcome outcome = start("baseline check " + path("") + " --out " + path("night"));
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.output, HasSubstr("is there already, and nothing that a run has left"));
+  EXPECT_THAT(outcome.output, HasSubstr("exists already, and is not the output of a run"));
   EXPECT_EQ(read("night/one/thesis"), "three years");
 }
 

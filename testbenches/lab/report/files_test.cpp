@@ -63,7 +63,7 @@ TEST(Tolerances, WrongFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(message("[[field]]\nrelative = 1"), "t.toml:1: name: is missing; allowed: a string");
   EXPECT_EQ(message("[[field]]\nname = 'a'\ndirection = 'left'"),
             "t.toml:3: direction: 'left' is unknown; allowed: one of both, up, down");
-  EXPECT_EQ(message("field = 3"), "t.toml:1: field: is no list; allowed: [[field]]");
+  EXPECT_EQ(message("field = 3"), "t.toml:1: field: is not a list; allowed: [[field]]");
   EXPECT_EQ(message("field = [3]"), "t.toml:1: field: allowed: [[field]]");
   EXPECT_THAT(message("relative"), HasSubstr("t.toml:1: not valid TOML"));
 }
@@ -89,7 +89,7 @@ TEST(Baseline, WrongFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(message("[[run]]\nname = '../a'\ncommand = 'p2p'"),
             "b.toml:2: name: '../a'; allowed: letters, digits, '-', '_'");
   EXPECT_EQ(message("[[run]]\nname = 'a'\ncommand = 'x'\n[[run]]\nname = 'a'\ncommand = 'x'"),
-            "b.toml:5: name: 'a' stands twice");
+            "b.toml:5: name: 'a' is listed twice");
   EXPECT_EQ(message("[[run]]\nname = 'a'"), "b.toml:1: command: is missing; allowed: a string");
   EXPECT_EQ(message("[[run]]\nname = 'a'\ncommand = 'p2p \\'"),
             "b.toml:3: command: 'p2p \\' has an escape that does not end");
@@ -99,12 +99,12 @@ TEST(ResultFile, WhatIsNoResultIsRefused) {
   const auto message = [](const std::string& text) { return refusal([&] { parse_result(text, "r.json"); }); };
   EXPECT_THAT(message(""), HasSubstr("r.json: not valid JSON"));
   EXPECT_THAT(message("{\"schema\": 1,\n]"), HasSubstr("line 2, column 1"));
-  EXPECT_EQ(message("[]"), "r.json: is no result of a run: has no `schema` and `rows`");
+  EXPECT_EQ(message("[]"), "r.json: is not a result of a run: has no `schema` and `rows`");
   EXPECT_EQ(message(R"({"schema": 2, "rows": []})"), "r.json: has schema 2; this program reads schema 1");
   EXPECT_EQ(message(R"({"schema": 1, "rows": []})"), "r.json: has no `study` (a string)");
-  EXPECT_EQ(message(R"({"schema": 1, "study": "x", "rows": {}})"), "r.json: `rows` is no list");
+  EXPECT_EQ(message(R"({"schema": 1, "study": "x", "rows": {}})"), "r.json: `rows` is not a list");
   EXPECT_EQ(message(R"({"schema": 1, "study": "x", "rows": [1]})"),
-            "r.json: `rows` has an entry that is no object");
+            "r.json: `rows` has an entry that is not an object");
   EXPECT_THAT(message(R"({"schema": 1, "study": "x", "rows": [{"a": 1e999}]})"), HasSubstr("not valid JSON"));
   EXPECT_EQ(message(R"({"schema": 1, "study": "x", "rows": []})"), "(accepted)");
 }

@@ -54,7 +54,7 @@ function testEnergy() {
       ['hbm', [0.25]],
     ],
   );
-  assert.equal(one.note, 'Table h800: an allocation. All 1 J, 0.500 to 2; 700 W a package, 1275 W with its share of the machine.');
+  assert.equal(one.note, 'Table h800: an allocation. All 1 J, 0.500 to 2; 700 W per package, 1275 W with its share of the machine.');
   const [two] = figuresOfEnergy({ document: { energy: [run('a', 0), run('b', 1)] } });
   assert.deepEqual(two.option.series[0].data, [0, 1]);
   assert.ok(two.note.includes('b: All 1.250 J'));

@@ -170,7 +170,7 @@ TEST_F(StoreTest, RefusesWhatIsNoStore) {
     const Store store(path());
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("store.sqlite: is no store of results"));
+    EXPECT_THAT(error.what(), HasSubstr("store.sqlite: is not a store of results"));
   }
   EXPECT_THROW(Store("/proc/store.sqlite"), OutputError);
 }

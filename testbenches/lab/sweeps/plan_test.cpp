@@ -119,7 +119,7 @@ TEST(Plan, TheAxisOfASearchIsNoDimensionOfTheGrid) {
   const std::string find = "[find]\naxis = \"link.rate\"\nmetric = \"latency_us.mean\"\nat_most = 150\n";
   const std::string rate = "[[axis]]\nkey = \"link.rate\"\nfrom = \"1GB/s\"\nto = \"100GB/s\"\n";
   EXPECT_THAT(points(kRanks + rate + find), ElementsAre("ranks=8", "ranks=16"));
-  EXPECT_THAT(refusal(kRanks + find), HasSubstr("'link.rate' is no [[axis]]"));
+  EXPECT_THAT(refusal(kRanks + find), HasSubstr("'link.rate' is not an [[axis]]"));
   EXPECT_THAT(refusal(rate + "[find]\naxis = \"link.rate\"\nmetric = \"latency\"\nat_most = 1"),
               HasSubstr("'latency': no such field"));
   EXPECT_THAT(refusal(rate + "[find]\naxis = \"link.rate\"\nmetric = \"share\""),
@@ -132,10 +132,10 @@ TEST(Plan, MistakesNameFileLineAndKey) {
               HasSubstr("links.toml:2: metric: no such key; did you mean"));
   EXPECT_THAT(refusal("metrics = [\"sharp\"]\n" + kRanks), HasSubstr("did you mean share?"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"rank\"\nvalues = [8]"), HasSubstr("'rank': no such option"));
-  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]"), HasSubstr("8 stands twice"));
+  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]"), HasSubstr("8 is listed twice"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 16, 8]\nzip = \"a\"\n"
                       "[[axis]]\nkey = \"load\"\nvalues = [0.2, 0.2, 0.2]\nzip = \"a\"\n"),
-              HasSubstr("a: 8, 0.2 stands twice"));
+              HasSubstr("a: 8, 0.2 is listed twice"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = []"), HasSubstr("allowed: a list of values"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8]\ncount = 3"),
               HasSubstr("no effect beside `values`"));
@@ -185,7 +185,7 @@ TEST(Plan, ZippedAxesMayRepeatValues) {
   EXPECT_THAT(points("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]\nzip = \"a\"\n"
                      "[[axis]]\nkey = \"mode\"\nvalues = [\"spray\", \"flow\"]\nzip = \"a\"\n"),
               ElementsAre("ranks=8 mode=spray", "ranks=8 mode=flow"));
-  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]\n"), HasSubstr("stands twice"));
+  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]\n"), HasSubstr("is listed twice"));
 }
 
 TEST(Plan, ConditionsCompareAndDoNotAssign) {

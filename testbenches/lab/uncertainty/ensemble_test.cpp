@@ -65,7 +65,8 @@ TEST_F(EnsembleFile, MembersThatNoLongerFitAreNamed) {
   EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }), HasSubstr("out of range"));
   ensemble = two();
   ensemble.machine = "node9";
-  EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }), HasSubstr("'node9' is no preset"));
+  EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }),
+              HasSubstr("'node9' is not a preset"));
 }
 
 TEST_F(EnsembleFile, SaysWhatHasChanged) {
@@ -79,7 +80,7 @@ TEST_F(EnsembleFile, SaysWhatHasChanged) {
   // Those of before a checksum are read; a changed digit of others is not.
   std::string text = to_text(two());
   text.replace(text.find("1.195"), 5, "1.295");
-  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not fit"));
+  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not match"));
   text.replace(text.find("checksum"), 8, "chacksum");
   EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("has no checksum"));
   text.replace(text.find("\"schema\": 3"), 11, "\"schema\": 1");
@@ -113,7 +114,7 @@ TEST_F(EnsembleFile, WhatIsNoneIsRefused) {
   for (const char* text :
        {"", "[]", "{}", "{\"schema\": 1, \"members\": []}", "{\"schema\": 1, \"members\": [3]}",
         "{\"schema\": 1, \"members\": [{}], \"machine\": 4}"})
-    EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("is no ensemble")) << text;
+    EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("is not an ensemble")) << text;
   Ensemble ensemble = two();
   ensemble.families[1].share = -0.1;
   EXPECT_THAT(refusal([&] { read_ensemble(write(to_text(ensemble))); }), HasSubstr("share -0.1"));

@@ -169,12 +169,12 @@ constexpr const char* kWho = "target at CPU socket 2: read of 64 B at 0x40, aske
 
 TEST(Targets, AreNamedWhereTheyBlock) {
   const auto blocks = [](Told& m) { m.blocking = [](auto&, auto&) { sc_core::wait(sc_core::sc_event()); }; };
-  // A clock of the user's keeps SystemC going; else nothing is left to happen.
+  // A clock of the user's keeps SystemC going; else no event is pending.
   EXPECT_THAT(told({.latest = 4_us}, blocks),
               AllOf(HasSubstr("target at CPU socket 2: read of 64 B at 0x40 has not been answered since 1."),
                     HasSubstr(" us: the model blocks"), Not(HasSubstr("\n"))));
   EXPECT_THAT(told({}, blocks, true),
-              AllOf(HasSubstr("nothing is left to happen"),
+              AllOf(HasSubstr("no event is pending"),
                     HasSubstr("target at CPU socket 2: read of 64 B at 0x40, not answered since 1."),
                     HasSubstr("initiator at CPU socket 0: read of 64 B at 0x6")));
 }

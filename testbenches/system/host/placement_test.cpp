@@ -53,7 +53,7 @@ TEST(Placement, WhatCannotBeIsRefused) {
   EXPECT_THAT(refused("0,-1", 2), HasSubstr("die -1 is out of range"));
   EXPECT_THAT(refused("3,4,3", 3), HasSubstr("die 3 is named twice"));
   EXPECT_THAT(refused("3,4", 3), HasSubstr("lists 2 dies for 3 ranks"));
-  EXPECT_THAT(refused("lineal", 2), HasSubstr("`lineal` is no policy and no die number"));
+  EXPECT_THAT(refused("lineal", 2), HasSubstr("`lineal` is neither a policy nor a die number"));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ double us_of(const std::vector<traces::CollectiveRound>& rounds, const std::vect
     r.target.number = static_cast<std::uint16_t>(die_of(send.to));
     r.core = TrafficRecord::kAnyCore;
     r.bytes = static_cast<std::uint64_t>(send.bytes);
-    r.offset = placing.take(r.target.number, r.bytes);
+    r.offset = placing.allocate(r.target.number, r.bytes);
     return r;
   };
   std::vector<std::uint64_t> begin, middle, end;

@@ -170,7 +170,7 @@ TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
   std::vector<std::string> all;
   for (int plane = 0; plane < 7; ++plane)
     all.push_back("plane=" + std::to_string(plane) + ",node=1,kind=down");
-  EXPECT_THAT(refusal([&] { bandwidth(all); }), HasSubstr("nothing is left between die 0 and die 16"));
+  EXPECT_THAT(refusal([&] { bandwidth(all); }), HasSubstr("no path is left between die 0 and die 16"));
   const auto refused = [](const char* text) { return refusal([=] { parse_fault(text); }); };
   EXPECT_THAT(refused("l2=5,kind=down,rate=0.1"), HasSubstr("stand without others"));
   EXPECT_THAT(refused("l2=5,lanes=half,ber=0.1"), HasSubstr("stand without others"));
@@ -180,7 +180,7 @@ TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
   EXPECT_THAT(refused("l2=5,kind=down,at=101s"), HasSubstr("allowed: 0us to 100s"));
   all.back() += ",at=40us";
   EXPECT_THAT(refusal([&] { bandwidth(all); }),
-              HasSubstr("from 40 us on nothing is left between die 0 and die 16"));
+              HasSubstr("from 40 us on no path is left between die 0 and die 16"));
   EXPECT_THAT(refused("l2=5,lanes=third"), HasSubstr("allowed: half, quarter"));
   EXPECT_THAT(refusal([&] { bandwidth({"all,kind=down"}); }), HasSubstr("all cannot be down"));
 }

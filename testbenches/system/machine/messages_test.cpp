@@ -72,7 +72,7 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::v
                                     ? host::share_of_core(m.recorded.bytes, how.cores, how.piece_bytes)
                                     : m.recorded.bytes;
     Seen s{m.ready, m.start, m.end, unloaded.of(m.recorded, share), {}};
-    s.parts = times.take(m.transaction, m.ready, m.start, m.end);
+    s.parts = times.extract(m.transaction, m.ready, m.start, m.end);
     EXPECT_EQ(std::accumulate(s.parts.ps.begin(), s.parts.ps.end(), std::int64_t{0}), (m.end - m.ready).ps);
     for (const std::int64_t ps : s.parts.ps) EXPECT_GE(ps, 0);
     seen.push_back(s);

@@ -94,7 +94,7 @@ TEST(Prices, RefuseATableThatDoesNotFit) {
            "\"\ndollars = " + std::to_string(dollars) + "\nleast = 1\nmost = 3\nsource = \"test\"\n";
   };
   EXPECT_EQ(refusal(line("dies", 3) + power), "");
-  EXPECT_THAT(refusal(line("dies", 4) + power), ::testing::HasSubstr("between its least"));
+  EXPECT_THAT(refusal(line("dies", 4) + power), ::testing::HasSubstr("between its minimum"));
   EXPECT_THAT(refusal(line("rows", 2) + power), ::testing::HasSubstr("count.rows"));
   EXPECT_THAT(refusal(line("dies", 2)), ::testing::HasSubstr("has no prices of node8"));
 }

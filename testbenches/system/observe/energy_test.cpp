@@ -142,7 +142,7 @@ TEST(Energy, RefusesWhatMeansNothing) {
       refusal(head +
               "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"dies\"\nwatts = 4\nleast = 1\nmost = 3\n"
               "source = \"test\"\n"),
-      ::testing::HasSubstr("between its least"));
+      ::testing::HasSubstr("between its minimum"));
   EXPECT_THAT(refusal(head + "[[power]]\nname = \"p\"\n"), ::testing::HasSubstr("table.toml:3"));
 }
 

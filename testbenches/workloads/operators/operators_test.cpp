@@ -132,8 +132,8 @@ TEST(Experts, InBf16TakeWhatDispatchSends) {
   rig.runtime.put(dispatch.expand_x, std::span<const std::int8_t>(x));
   rig.runtime.put(dispatch.expand_scales, std::span<const float>(scales));
   rig.runtime.put(dispatch.expert_token_nums, std::span<const std::int64_t>(numbers));
-  put_b(rig.runtime, experts.arguments().gate_up, in.b);
-  put_b(rig.runtime, experts.arguments().down, behind.b);
+  write_b(rig.runtime, experts.arguments().gate_up, in.b);
+  write_b(rig.runtime, experts.arguments().down, behind.b);
   experts.enqueue(host::Runtime::default_stream(0));
   ASSERT_TRUE(rig.runtime.wait());
   const auto out = rig.runtime.get<std::uint16_t>(combine.expert_x, rows * kHidden);
@@ -241,7 +241,7 @@ TEST(Experts, OfFourBitsTakeWhatDispatchSends) {
   const auto put = [&](const cm384_gemm& gemm, const reference::GemmInputs& of, std::uint64_t sums_at) {
     const std::vector<std::byte> weights = packed(of.b);
     const std::vector<float> sums = eight_times_sums(of.b, gemm.k);
-    put_b(rig.runtime, gemm, weights);
+    write_b(rig.runtime, gemm, weights);
     rig.runtime.put(gemm.channel_scales, std::span<const float>(of.channel_scales));
     rig.runtime.put(sums_at, std::span<const float>(sums));
   };

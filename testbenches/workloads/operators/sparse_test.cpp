@@ -103,7 +103,7 @@ TEST(Choice, OfEqualScoresIsTheEarlierToken) {
     DieRig rig;
     host::DeviceMemory memory(rig.runtime, 0);
     Indexer indexer(index_of({tokens, 300}, 2, 16, 256), 2);
-    indexer.stands_still();
+    indexer.skip_run();
     TopK top(indexer);
     indexer.place(rig.site(memory, 0, 2, true));
     top.place(vectors_of(rig, memory, 2, true));

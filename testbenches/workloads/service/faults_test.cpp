@@ -269,9 +269,10 @@ TEST_F(Faulty, WhatIsNotThereIsRefused) {
   EXPECT_EQ(message({.dies = {{true, 1, 2, 1_s}}}), "--fault: die 2 of prefill instance 1: it has 2");
   EXPECT_EQ(message({.dies = {{false, 0, 2, 1_s}, {false, 0, 2, 2_s}}}),
             "--fault: die 2 of decode instance 0 is lost twice");
-  EXPECT_EQ(message({.planes = {{1, 1_s, {}}, {1, 5_s, 1_s}}}), "--fault: plane 1 is lost while it is lost");
+  EXPECT_EQ(message({.planes = {{1, 1_s, {}}, {1, 5_s, 1_s}}}),
+            "--fault: plane 1 is lost while it is already lost");
   EXPECT_EQ(message({.planes = {{1, 1_s, 4_s}, {1, 5_s, 1_s}}}), "(accepted)");
-  EXPECT_EQ(message({.switches = {{false, 0, 0, 1_s}}}), "--switch: leaves nobody in decode");
+  EXPECT_EQ(message({.switches = {{false, 0, 0, 1_s}}}), "--switch: leaves no instance in decode");
   EXPECT_EQ(message({.switches = {{true, 0, 0, 1_s}}}),
             "--switch: 1 prefill instance(s); allowed: 2, which have the NPUs of an instance of decode");
   deployment_.decode.instances = 2;

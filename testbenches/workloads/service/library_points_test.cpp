@@ -45,8 +45,8 @@ TEST(LibraryPoints, HaveTheirPlaceAndTheirValueFirst) {
   EXPECT_THAT(points[9].values.front(), Pair("latency_us.mean", 10));
   EXPECT_THAT(points[9].values, SizeIs(3));
   EXPECT_EQ(points[9].seconds, 1.5);
-  EXPECT_TRUE(points[9].stands_at_the_place_of(points[9]));
-  EXPECT_FALSE(points[9].stands_at_the_place_of(points[10]));
+  EXPECT_TRUE(points[9].is_at_place_of(points[9]));
+  EXPECT_FALSE(points[9].is_at_place_of(points[10]));
 }
 
 TEST(LibraryPoints, AreReadAsTheyAreWritten) {

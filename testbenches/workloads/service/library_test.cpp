@@ -197,7 +197,7 @@ TEST(Library, IsReadAsItIsWritten) {
     }
     return std::string("nothing is refused");
   };
-  EXPECT_THAT(refusal("{"), HasSubstr("x.json: is no library"));
+  EXPECT_THAT(refusal("{"), HasSubstr("x.json: is not a library"));
   EXPECT_THAT(refusal(R"({"format": "cm384-library-1", "machine": "m", "attention": [{"sequences": 1}]})"),
               HasSubstr("x.json: attention[0]: kv: is missing"));
   EXPECT_THAT(refusal(R"({"format": "cm384-library-1", "machine": "m", "attention": [{"sequences": -1}]})"),
@@ -207,7 +207,7 @@ TEST(Library, IsReadAsItIsWritten) {
   std::string text = library.text();
   EXPECT_TRUE(Library::parse(text, "x").checked());
   text.replace(text.find("\"batch\":16"), 10, "\"batch\":18");
-  EXPECT_THAT(refusal(text), HasSubstr("x.json: its checksum does not fit"));
+  EXPECT_THAT(refusal(text), HasSubstr("x.json: its checksum does not match"));
   text.replace(text.find("checksum"), 8, "chacksum");
   EXPECT_THAT(refusal(text), HasSubstr("x.json: has no checksum"));
   text.replace(text.find("library-2"), 9, "library-1");

@@ -78,7 +78,7 @@ TEST(Requests, OfABenchmarkAreRefusedByEntry) {
   EXPECT_EQ(refusal(R"({"input_lens": [10], "output_lens": [1], "start_times": ["x"]})"),
             ": start_times[0]: allowed: seconds");
   EXPECT_EQ(refusal("{\"input_lens\": [10], \"output_lens\": [1]}\n{}"),
-            ": no JSON object; allowed: the result of one run of a benchmark");
+            ": not a JSON object; allowed: the result of one run of a benchmark");
 }
 
 TEST(Requests, OfMooncakeHaveBlocks) {
@@ -137,7 +137,7 @@ TEST(Requests, OfVidurAndAibrixHaveTheirUnits) {
 // A field that no known form has may mean another unit: it is not guessed.
 TEST(Requests, WithFieldsOfNoFormAreRefused) {
   EXPECT_THAT(refusal("{\"timestamp\": 30, \"input_length\": 1, \"output_length\": 2, \"model\": 4}\n"),
-              HasSubstr(":1: model: is no field of ServeGen; allowed: timestamp, input_length"));
+              HasSubstr(":1: model: is not a field of ServeGen; allowed: timestamp, input_length"));
 }
 
 // Rows and columns in any order come to the same requests.
@@ -256,7 +256,7 @@ TEST(Requests, AreRefusedByFileLineAndField) {
   std::string broken;
   for (int k = 0; k < 16; ++k) broken += line;
   EXPECT_EQ(refusal(broken + "{\"timestamp\": 10, \"inp\n"),
-            ":17: line: is no JSON; allowed: one object per line");
+            ":17: line: is not JSON; allowed: one object per line");
   EXPECT_THAT(refusal("{\"timestamp\": 9, \"input_length\": -600, \"output_length\": 5}\n"),
               HasSubstr(":1: input_length: -600; allowed"));
   EXPECT_THAT(refusal("{\"timestamp\": 9, \"input_length\": 6.5, \"output_length\": 5}\n"),

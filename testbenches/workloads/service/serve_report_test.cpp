@@ -49,7 +49,7 @@ TEST(RequestOptions, LengthsAloneAreRefusedAsRequests) {
     return refusal([&] { options.load(stand.context(), "serve", 1, 0); });
   };
   const std::string lengths = R"({"input_lens": [10], "output_lens": [1])";
-  EXPECT_NE(load(lengths + "}").find("does not tell when its requests came; allowed"), std::string::npos);
+  EXPECT_NE(load(lengths + "}").find("does not say when its requests arrived; allowed"), std::string::npos);
   EXPECT_EQ(load(lengths + R"(, "start_times": [3.5]})"), "(accepted)");
 }
 

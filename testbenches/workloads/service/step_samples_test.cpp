@@ -23,7 +23,7 @@ TEST(StepSamples, AreDrawnEvenlyFromAllSteps) {
     StepSamples samples(5, static_cast<std::uint64_t>(seed));
     for (int step = 0; step < 20; ++step) samples.see({}, 0, decode, {8, 128});
     std::int64_t last = -1;
-    const std::vector<StepSample> kept = samples.take();
+    const std::vector<StepSample> kept = samples.release();
     ASSERT_THAT(kept, SizeIs(5));
     for (const StepSample& sample : kept) {
       EXPECT_GT(sample.number, last);
@@ -42,13 +42,13 @@ TEST(StepSamples, AreAllStepsWhereThereAreNoMore) {
     samples.see(Time{step}, 2, decode, {8 * step, 128});
     none.see({}, 0, decode, {8, 128});
   }
-  const std::vector<StepSample> kept = samples.take();
+  const std::vector<StepSample> kept = samples.release();
   ASSERT_THAT(kept, SizeIs(3));
   EXPECT_EQ(kept[2].number, 2);
   EXPECT_EQ(kept[2].at, Time{2});
   EXPECT_EQ(kept[2].instance, 2);
   EXPECT_EQ(kept[2].load.batch, 16);
-  EXPECT_THAT(none.take(), IsEmpty());
+  EXPECT_THAT(none.release(), IsEmpty());
 }
 
 TEST(StepSamples, KnowTheTokensOfEachRequestOnItsDie) {

@@ -295,12 +295,12 @@ TEST(TrainingPlan, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(message(qwen, plan), HasSubstr("6 micro-batches on 4 stages"));
   plan = good;
   plan.chunks = 2;
-  EXPECT_THAT(message(qwen, plan), HasSubstr("acts with interleaved alone"));
+  EXPECT_THAT(message(qwen, plan), HasSubstr("has an effect only with interleaved"));
   plan = good;
   plan.schedule = Schedule::dualpipe;
   EXPECT_EQ(message(qwen, plan), "");
   plan.global_batch = 24;
-  EXPECT_THAT(message(qwen, plan), HasSubstr("two a stage"));
+  EXPECT_THAT(message(qwen, plan), HasSubstr("two per stage"));
   plan = good;
   plan.sequence = 4095;
   plan.context = 2;

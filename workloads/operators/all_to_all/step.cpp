@@ -42,15 +42,15 @@ void AllToAllStep::lay_out(const Site& site) {
   a.region_rows = a.batch * std::min(a.top_k, a.local_experts);
   a.message_bytes = static_cast<std::uint32_t>(cm384_all_to_all_message_bytes(a.local_experts));
   if (!cm384_all_to_all_fits(&a, site.cores.size()))
-    throw InputError(fmt::format("batch {}, {} ranks and {} B a row do not fit a UBuffer of 192 KiB", a.batch,
-                                 a.ranks, 2 * a.hidden));
+    throw InputError(fmt::format("batch {}, {} ranks and {} B per row do not fit a UBuffer of 192 KiB",
+                                 a.batch, a.ranks, 2 * a.hidden));
   const std::uint64_t row = std::uint64_t{a.hidden} * 2, regions = row * a.ranks * a.region_rows;
   const auto payload = [&](std::uint64_t bytes) {
     const std::uint64_t address = site.memory.allocate_lines(bytes);
     runtime().mark_payload(address, bytes);
     return address;
   };
-  put_tables(site);
+  write_tables(site);
   const bool sums = step_ == CM384_STEP_SUM;
   a.x = payload(a.batch * row);
   a.send = a.results = site.memory.allocate_lines(regions);
@@ -63,7 +63,7 @@ void AllToAllStep::lay_out(const Site& site) {
   a.out = site.memory.allocate_lines(a.batch * row);
 }
 
-void AllToAllStep::put_tables(const Site& site) {
+void AllToAllStep::write_tables(const Site& site) {
   cm384_all_to_all& a = arguments_;
   const auto put = [&]<class T>(const std::vector<T>& values) {
     const std::uint64_t address = site.memory.allocate_lines(values.size() * sizeof(T));

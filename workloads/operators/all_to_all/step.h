@@ -26,7 +26,7 @@ class AllToAllStep final : public KernelWith<cm384_all_to_all> {
 
  private:
   void lay_out(const Site& site) override;
-  void put_tables(const Site& site);
+  void write_tables(const Site& site);
   std::vector<std::int32_t> received_counts() const;
   std::vector<std::int32_t> sent_counts() const;
   void count(std::vector<std::int32_t>& message, int source, std::uint32_t target, std::size_t first) const;

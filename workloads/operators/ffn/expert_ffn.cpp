@@ -105,7 +105,7 @@ void copy_expert_weights(host::Runtime& runtime, const cm384_ffn& ffn, std::uint
     const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);
     gemm.groups = 1;
     gemm.b += local * bytes;
-    put_b(runtime, gemm, b);
+    write_b(runtime, gemm, b);
     runtime.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
   };
   put(ffn.gate_up, weights.gate_up, weights.gate_up_scales);

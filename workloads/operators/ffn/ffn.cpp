@@ -62,7 +62,7 @@ void Ffn::lay_out_four_bits() {
   const auto put = [&](const cm384_gemm& gemm, const reference::GemmInputs& inputs, std::uint64_t sums_at) {
     const std::vector<float> sums = eight_times_sums(inputs.b, gemm.k);
     const std::vector<std::byte> weights = packed(inputs.b);
-    put_b(runtime(), gemm, weights);
+    write_b(runtime(), gemm, weights);
     runtime().put(gemm.channel_scales, std::span<const float>(inputs.channel_scales));
     runtime().put(sums_at, std::span<const float>(sums));
   };
@@ -96,16 +96,16 @@ void Ffn::lay_out(const Site& site) {
   down_inputs_ = down_drawn_ ? round_operands(down_, *down_drawn_) : make_gemm_inputs(down_);
   if (setting_.int4) return lay_out_four_bits();
   if (rows > 0) {
-    put_int8_rows();
-    put_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);
+    write_int8_rows();
+    write_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);
   } else {
-    put_inputs(runtime(), arguments_.gate_up, *gate_up_inputs_);
+    write_inputs(runtime(), arguments_.gate_up, *gate_up_inputs_);
   }
-  put_inputs(runtime(), arguments_.down, *down_inputs_);
+  write_inputs(runtime(), arguments_.down, *down_inputs_);
 }
 
 // What the reference multiplies is what these rows stand for; the kernel's own stay unset.
-void Ffn::put_int8_rows() {
+void Ffn::write_int8_rows() {
   const std::size_t rows = gate_up_.rows(), hidden = setting_.hidden;
   std::vector<std::int8_t> x(rows * hidden);
   std::vector<float> scales(rows);

@@ -35,7 +35,7 @@ class Ffn final : public KernelOperator {
 
  private:
   void lay_out(const Site& site) override;
-  void put_int8_rows();
+  void write_int8_rows();
   std::uint64_t write_arguments(host::DeviceMemory& memory) const override;
   cm384_gemm place_product(const Site& site, const reference::GemmCase& gemm) const;
   void place_four_bits(const Site& site);

@@ -20,7 +20,7 @@ void Gemm::lay_out(const Site& site) {
   if (!site.full) return;
   if (setting_.drawn) drawn_ = draw_operands(case_, *setting_.drawn);
   inputs_ = drawn_ ? round_operands(case_, *drawn_) : reference::make_gemm_inputs(case_);
-  put_inputs(runtime(), arguments_, *inputs_);
+  write_inputs(runtime(), arguments_, *inputs_);
 }
 
 // The groups' rows stand right behind, in the last line of the arguments as far as there is room.

@@ -53,7 +53,7 @@ cm384_gemm place_gemm(host::DeviceMemory& memory, const GemmShape& shape, const 
   return a;
 }
 
-void put_b(host::Runtime& runtime, const cm384_gemm& a, std::span<const std::byte> b) {
+void write_b(host::Runtime& runtime, const cm384_gemm& a, std::span<const std::byte> b) {
   if (a.b_nz == 0) return runtime.copy_in(a.b, b);
   const std::uint64_t row_bytes = row_bytes_of(a), group_bytes = a.n * row_bytes;
   for (std::uint64_t g = 0; g < a.groups; ++g) {
@@ -78,11 +78,11 @@ cm384_gemm place_whole_gemm(host::DeviceMemory& memory, const reference::GemmCas
   return a;
 }
 
-void put_inputs(host::Runtime& runtime, const cm384_gemm& a, const reference::GemmInputs& inputs) {
+void write_inputs(host::Runtime& runtime, const cm384_gemm& a, const reference::GemmInputs& inputs) {
   runtime.copy_in(a.a, inputs.a);
   runtime.put(a.token_scales, std::span<const float>(inputs.token_scales));
   runtime.put(a.channel_scales, std::span<const float>(inputs.channel_scales));
-  put_b(runtime, a, inputs.b);
+  write_b(runtime, a, inputs.b);
 }
 
 }  // namespace cm384::operators

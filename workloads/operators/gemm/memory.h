@@ -17,12 +17,12 @@ namespace cm384::operators {
 cm384_gemm place_gemm(host::DeviceMemory& memory, const GemmShape& shape, const cm384_gemm_tiling& tiling,
                       bool b_nz, bool full);
 // Copies B, groups x n rows of k, to where the arguments say, in its layout.
-void put_b(host::Runtime& runtime, const cm384_gemm& gemm, std::span<const std::byte> b);
+void write_b(host::Runtime& runtime, const cm384_gemm& gemm, std::span<const std::byte> b);
 
 // All of it: with A, C, the groups' rows, which it writes, and scales of rows. Unless `full`, what is tensor
 // becomes payload.
 cm384_gemm place_whole_gemm(host::DeviceMemory& memory, const reference::GemmCase& gemm,
                             const GemmShape& shape, const cm384_gemm_tiling& tiling, bool b_nz, bool full);
-void put_inputs(host::Runtime& runtime, const cm384_gemm& gemm, const reference::GemmInputs& inputs);
+void write_inputs(host::Runtime& runtime, const cm384_gemm& gemm, const reference::GemmInputs& inputs);
 
 }  // namespace cm384::operators

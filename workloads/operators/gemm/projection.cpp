@@ -18,8 +18,8 @@ cm384_gemm place_projection(const Site& site, std::uint32_t tokens, std::uint32_
   return gemm;
 }
 
-void put_weights(host::Runtime& runtime, const cm384_gemm& gemm, const reference::ProjectionWeights& b) {
-  put_b(runtime, gemm, b.bytes());
+void write_weights(host::Runtime& runtime, const cm384_gemm& gemm, const reference::ProjectionWeights& b) {
+  write_b(runtime, gemm, b.bytes());
   runtime.put(gemm.channel_scales, std::span<const float>(b.scales));
 }
 

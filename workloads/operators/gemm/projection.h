@@ -12,7 +12,7 @@ namespace cm384::operators {
 // `groups` times with weights of their own; A and C are filled in by the caller.
 cm384_gemm place_projection(const Site& site, std::uint32_t tokens, std::uint32_t groups, std::uint32_t n,
                             std::uint32_t k, bool int8);
-void put_weights(host::Runtime& runtime, const cm384_gemm& gemm, const reference::ProjectionWeights& b);
+void write_weights(host::Runtime& runtime, const cm384_gemm& gemm, const reference::ProjectionWeights& b);
 // Of some projections one after another: weights from HBM, `others` bytes beside.
 Work work_of(std::initializer_list<const cm384_gemm*> gemms, std::uint32_t tokens, double others);
 

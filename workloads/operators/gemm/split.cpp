@@ -36,11 +36,11 @@ void SplitGemm::lay_out(const Site& site) {
   gemm.group_row_words = 0;
   arguments_.elements = std::uint64_t{rows} * case_.n;
   arguments_.c = site.memory.allocate_lines(arguments_.elements * 2);
-  if (site.full) put_inputs();
+  if (site.full) write_inputs();
 }
 
 // B part after part: n rows of each.
-void SplitGemm::put_inputs() {
+void SplitGemm::write_inputs() {
   inputs_ = reference::make_gemm_inputs(case_);
   runtime().copy_in(arguments_.gemm.a, inputs_->a);
   const std::uint64_t row = case_.k * 2ull, part = row / parts_;
@@ -49,7 +49,7 @@ void SplitGemm::put_inputs() {
     for (std::uint64_t n = 0; n < case_.n; ++n)
       std::memcpy(&b[(p * case_.n + n) * part], &inputs_->b[n * row + p * part], part);
   }
-  put_b(runtime(), arguments_.gemm, b);
+  write_b(runtime(), arguments_.gemm, b);
 }
 
 Work SplitGemm::work() const {

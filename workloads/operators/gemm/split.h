@@ -21,7 +21,7 @@ class SplitGemm final : public KernelWith<cm384_split_gemm> {
 
  private:
   void lay_out(const Site& site) override;
-  void put_inputs();
+  void write_inputs();
 
   reference::GemmCase case_;
   std::uint32_t parts_;

@@ -242,7 +242,7 @@ void GqaProlog::lay_out(const Site& site) {
   inputs_ = reference::make_gqa_prolog_inputs(case_, positions);
   runtime().put(a.x, std::span<const std::uint16_t>(inputs_->x));
   runtime().put(a.gamma_x, std::span<const std::uint16_t>(inputs_->gamma_x));
-  put_weights(runtime(), a.qkv, inputs_->qkv);
+  write_weights(runtime(), a.qkv, inputs_->qkv);
   if (!setting_.norms) return;
   runtime().put(gamma_q_, std::span<const std::uint16_t>(inputs_->gamma_q));
   runtime().put(gamma_k_, std::span<const std::uint16_t>(inputs_->gamma_k));
@@ -295,7 +295,7 @@ void GqaOutput::lay_out(const Site& site) {
   out.c = site.memory.allocate_lines(tokens * out.c_pitch);
   if (!site.full) return;
   weights_ = reference::make_gqa_output_weights(case_);
-  put_weights(runtime(), out, *weights_);
+  write_weights(runtime(), out, *weights_);
 }
 
 Work GqaOutput::work() const {

@@ -64,7 +64,7 @@ void LatentAttention::lay_out_tensors(const Site& site, cm384_mla& a) {
   runtime().put(a.kv, std::span<const std::uint16_t>(inputs_->pages));
   if (!prolog_) runtime().put(a.q, q);
   // Something to work on: queries are as large as latents.
-  if (still_) runtime().put(a.out, q.first(rows() * CM384_MLA_LATENT));
+  if (skipped_) runtime().put(a.out, q.first(rows() * CM384_MLA_LATENT));
 }
 
 void LatentAttention::read(std::vector<std::uint16_t> pages, float scale) {

@@ -40,7 +40,7 @@ class LatentAttention : public KernelOperator {
   // Before place(), in payload mode full: the pages of its cache, by page_table(), and what scores are
   // multiplied by, in place of drawn ones.
   void read(std::vector<std::uint16_t> pages, float scale);
-  void stands_still() { still_ = true; }
+  void skip_run() { skipped_ = true; }
   void enqueue(host::Stream stream) override;
 
   virtual const cm384_mla& arguments() const = 0;
@@ -61,7 +61,7 @@ class LatentAttention : public KernelOperator {
   reference::MlaCase case_;
   std::vector<std::uint32_t> table_;
   std::optional<reference::MlaInputs> inputs_;
-  bool prolog_ = false, still_ = false;
+  bool prolog_ = false, skipped_ = false;
 };
 
 class MlaAttention final : public KernelWith<cm384_mla, LatentAttention> {

@@ -42,9 +42,9 @@ void MlaProlog::lay_out(const Site& site) {
   put(arguments_.gamma_x, inputs_->gamma_x);
   put(arguments_.gamma_q, inputs_->gamma_q);
   put(arguments_.gamma_kv, inputs_->gamma_kv);
-  put_weights(runtime(), arguments_.down, inputs_->down);
-  put_weights(runtime(), arguments_.up, inputs_->up);
-  put_weights(runtime(), arguments_.absorb, inputs_->absorb);
+  write_weights(runtime(), arguments_.down, inputs_->down);
+  write_weights(runtime(), arguments_.up, inputs_->up);
+  write_weights(runtime(), arguments_.absorb, inputs_->absorb);
 }
 
 void MlaProlog::allocate(const Site& site) {
@@ -136,8 +136,8 @@ void MlaOutput::lay_out(const Site& site) {
   out.c = site.memory.allocate_lines(tokens * out.c_pitch);
   if (!site.full) return;
   if (!weights_) weights_ = reference::make_output_weights(case_);
-  put_weights(runtime(), value, weights_->value);
-  put_weights(runtime(), out, weights_->out);
+  write_weights(runtime(), value, weights_->value);
+  write_weights(runtime(), out, weights_->out);
 }
 
 Work MlaOutput::work() const {

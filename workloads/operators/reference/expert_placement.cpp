@@ -10,10 +10,10 @@
 namespace cm384::reference {
 
 ExpertPlacement empty_placement(int ranks, int experts, int shared_copies) {
-  if (ranks < 1) throw InputError(fmt::format("ranks: {}; allowed is 1 or more", ranks));
-  if (experts < 1) throw InputError(fmt::format("experts: {}; allowed is 1 or more", experts));
+  if (ranks < 1) throw InputError(fmt::format("ranks: {}; allowed: 1 or more", ranks));
+  if (experts < 1) throw InputError(fmt::format("experts: {}; allowed: 1 or more", experts));
   if (shared_copies < 0 || shared_copies >= ranks) {
-    throw InputError(fmt::format("shared-expert copies: {} on {} ranks; allowed is 0 to {}", shared_copies,
+    throw InputError(fmt::format("shared-expert copies: {} on {} ranks; allowed: 0 to {}", shared_copies,
                                  ranks, ranks - 1));
   }
   ExpertPlacement p;
@@ -35,7 +35,7 @@ void count_slots(ExpertPlacement& placement) {
   }
 }
 
-ExpertPlacement place_behind(int others, ExpertPlacement placement) {
+ExpertPlacement place_after(int others, ExpertPlacement placement) {
   placement.ranks += others;
   placement.own_experts.insert(placement.own_experts.begin(), index(others), 0);
   for (cm384_expert_slot& slot : placement.slots) slot.rank += static_cast<std::uint32_t>(others);

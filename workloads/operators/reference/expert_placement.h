@@ -44,7 +44,7 @@ struct ExpertPlacement {
 ExpertPlacement place_experts(int ranks, int experts, int shared_copies = 0);
 
 // The same on the ranks behind `others`, which hold no experts. Throws InputError as above.
-ExpertPlacement place_behind(int others, ExpertPlacement placement);
+ExpertPlacement place_after(int others, ExpertPlacement placement);
 
 // For those that place: checks the numbers; notes the most slots of a rank. Both throw as above.
 ExpertPlacement empty_placement(int ranks, int experts, int shared_copies);

@@ -181,10 +181,10 @@ void Rows::lay_out(const Site& site) {
     for (std::uint64_t& room : std::span(a.in).subspan(1)) room = take(elements * 8, false);
   }
   // The course of a sort depends on its values.
-  if (site.full || case_.operation == RowOperation::sort) put_inputs();
+  if (site.full || case_.operation == RowOperation::sort) write_inputs();
 }
 
-void Rows::put_inputs() {
+void Rows::write_inputs() {
   inputs_ = reference::make_row_inputs(case_);
   const auto put = [this](std::uint64_t at, const auto& values) {
     if (!values.empty()) runtime().copy_in(at, std::as_bytes(std::span(values)));

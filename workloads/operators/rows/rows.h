@@ -36,7 +36,7 @@ class Rows final : public KernelWith<cm384_rows> {
   std::uint32_t parts(std::size_t cores) const;
   std::uint32_t out_width() const;
   std::uint64_t ubuffer() const;
-  void put_inputs();
+  void write_inputs();
 
   reference::RowCase case_;
   std::uint32_t buffers_;

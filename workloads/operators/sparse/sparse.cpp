@@ -75,7 +75,7 @@ void Indexer::lay_out(const Site& site) {
   }
   inputs_ = make_index_inputs(case_);
   runtime().put(a.keys, std::span<const std::byte>(inputs_->pages));
-  if (still_) {
+  if (skipped_) {
     // Few values: many scores are equal.
     std::vector<float> drawn(scores);
     for (std::size_t n = 0; n < drawn.size(); ++n)
@@ -302,8 +302,8 @@ void IndexProlog::lay_out(const Site& site) {
     return;
   }
   inputs_ = make_index_prolog_inputs(layer, a.heads);
-  put_weights(runtime(), a.query, inputs_->query);
-  put_weights(runtime(), a.key, inputs_->key);
+  write_weights(runtime(), a.query, inputs_->query);
+  write_weights(runtime(), a.key, inputs_->key);
   runtime().put(a.gamma, std::span<const std::uint16_t>(inputs_->gamma));
   runtime().put(a.beta, std::span<const std::uint16_t>(inputs_->beta));
 }

@@ -33,7 +33,7 @@ class Indexer final : public KernelWith<cm384_indexer> {
   // Before place(): its queries, weights and the newest keys are another operator's to write, and are read
   // back when it is enqueued. Or it does not run, and its scores are made up.
   void follows_prolog() { prolog_ = true; }
-  void stands_still() { still_ = true; }
+  void skip_run() { skipped_ = true; }
 
   const char* kernel() const override { return "indexer"; }
   npu::KernelType type() const override { return npu::KernelType::aic; }
@@ -57,7 +57,7 @@ class Indexer final : public KernelWith<cm384_indexer> {
   reference::IndexCase case_;
   std::vector<std::uint32_t> table_;
   std::optional<reference::IndexInputs> inputs_;
-  bool prolog_ = false, still_ = false;
+  bool prolog_ = false, skipped_ = false;
 };
 
 // Into how many parts the tokens of each query go, which `cores` vector cores sort. `blocks`: of each query,

@@ -33,7 +33,7 @@ Options options_of_command(const std::string& command, std::string_view study, s
                            std::string_view what) {
   const std::vector<std::string> words = shell_words(command);
   if (words.size() < 3 || words[0] != "cm384" || words[1] != "run" || words[2] != study)
-    throw InputError(fmt::format("--{}: '{}' beside a {} of the library is no `cm384 run {}`", option,
+    throw InputError(fmt::format("--{}: '{}' beside a {} of the library is not a `cm384 run {}`", option,
                                  command, what, study));
   Options options;
   OptionsOfEveryRun others;

@@ -53,7 +53,7 @@ void note_of_parameters(const service::Deployment& deployment, const service::Li
     return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
   };
   if (!service::PrefillTimes(deployment, library).measured())
-    result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
+    result.notes.push_back("prefill is not simulated here but a parameter (" + source("prefill.batch_time") +
                            ")");
   result.notes.push_back(fmt::format(
       "cost: all NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
@@ -199,11 +199,11 @@ class Table {
     const service::Deployment& deployment = runs_.deployments()[number];
     std::optional<ServeRuns::LargestRate> largest;
     // How many rates it will try is not known.
-    const auto tell = [this](double, Time now) { tell_progress(0, now); };
+    const auto report = [this](double, Time now) { report_progress(0, now); };
     std::vector<double> largest_rates;
     bool beyond = false;
     for (int k = options_.find_rate ? options_.slo_seeds : 0; k-- > 0;) {
-      largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), tell);
+      largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), report);
       if (!largest) return false;
       largest_rates.push_back(largest->rate);
       beyond |= largest->beyond;
@@ -247,7 +247,7 @@ class Table {
       std::optional<Row> row = one(deployment, rate, k);
       if (!row) return {};
       rows.push_back(std::move(*row));
-      tell_progress(k + 1, Time{});
+      report_progress(k + 1, Time{});
     }
     Row row{{"pools", ServeRuns::pools_of(deployment)}, {"rate", rate}};
     row.append(mean_row(rows));
@@ -256,7 +256,7 @@ class Table {
   }
 
   // `runs` of the row that is being made are done; the next one is at this time.
-  void tell_progress(double runs, Time now) const {
+  void report_progress(double runs, Time now) const {
     const auto all = static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
     const auto before = static_cast<double>(result_.rows.size()) * options_.seeds;
     context_.progress.update((before + runs) / all, result_.simulator.simulated + now, 0);
@@ -272,22 +272,22 @@ class Table {
     if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
     const service::ServiceResult served =
         runs_.run(deployment, trace, seed, written, std::move(watch),
-                  [this, k](double share, Time now) { tell_progress(k + share, now); });
+                  [this, k](double share, Time now) { report_progress(k + share, now); });
     if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
     if (k == 0 && number == 0) note_of_cache(deployment, trace, result_);
     if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
       result_.notes.emplace_back(
           options_.classes > 1
-              ? "all requests are of one class: prefill.order = priority orders nothing; --classes deals out "
+              ? "all requests are of one class: prefill.order = priority has no effect; --classes deals out "
                 "sessions, and all requests are of one"
-              : "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
+              : "all requests are of one class: prefill.order = priority has no effect; --classes, or a "
                 "`priority` in the file, makes several");
     if (k == 0 && served.cut_batches > 0)
-      result_.notes.push_back(fmt::format(
-          "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
-          "no larger ones",
-          served.cut_batches, served.batches));
+      result_.notes.push_back(
+          fmt::format("{} of {} batches of prompts are smaller than the deployment allows: the library has "
+                      "no measurement of larger ones",
+                      served.cut_batches, served.batches));
     if (k == 0) drawn_ = {served.steps_drawn, served.batches_drawn};
     result_.simulator.simulated += served.end;
     if (written) {

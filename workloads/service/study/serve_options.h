@@ -45,22 +45,22 @@ struct ServeOptions {
   static void describe(Self& self, Visitor&& visit) {
     RequestOptions::describe(self.requests, visit);
     visit("rate", self.rate, RequestOptions::kRates,
-          "requests per second, one row each; recorded ones are moved together or apart. 0: as recorded, or "
-          "10");
+          "requests per second, one row each; recorded arrivals are scaled to it. 0: as recorded, or 10");
     visit("gaps", self.gaps, Form{"exponential|gamma:SHAPE|weibull:SHAPE", service::check_gap_distribution},
           "distances between drawn arrivals; shapes below 1 make bursts");
     visit("ramp", self.ramp, Form{"FROM:TO..", service::check_ramp},
           "drawn arrivals at FROM times the rate first, TO times at last, evenly in between; more of them "
-          "stand at equal distances, such as 0.3:1.7:0.3:1.7:0.3 for two days");
+          "are spaced evenly, such as 0.3:1.7:0.3:1.7:0.3 for two days");
     visit(
         "lengths", self.lengths, Form{"FILE"},
         "requests that were recorded, of which drawn ones have the lengths: any of them, prompt and answer");
     visit("turns", self.turns, Range{1, 1000},
           "requests of a drawn session: each prompt is the one before it, its answer, and --prompt more; the "
           "blocks of both are kept");
-    visit("concurrency", self.concurrency, Range{0, 1'000'000},
-          "a closed loop of so many users, each of whom asks again when he has his answer; 0: arrivals at a "
-          "rate");
+    visit(
+        "concurrency", self.concurrency, Range{0, 1'000'000},
+        "a closed loop of this many users, each of whom asks again on receiving the answer; 0: arrivals at a "
+        "rate");
     visit("count", self.count, Range{0, 20'000'000}, "requests of all users; 0: four for each",
           Needs{"concurrency", {}});
     visit("think", self.think, Range{Time{}, 604'800_s},
@@ -78,9 +78,10 @@ struct ServeOptions {
         "who serves, as TOML; cloudmatrix-infer: six prefill instances of 16 NPUs to one of decode with 160");
     visit("deploy", self.deploy, Form{"KEY=VALUE"},
           "change of the deployment, such as decode.batch=64; may be repeated");
-    visit("npus", self.npus, Range{0, 100'000},
-          "divide so many into instances of prefill and decode in every way that has both, one row each; 0: "
-          "as the deployment says");
+    visit(
+        "npus", self.npus, Range{0, 100'000},
+        "divide this many into instances of prefill and decode in every way that has both, one row each; 0: "
+        "as the deployment says");
     visit("library", self.library, Form{"NAME|FILE"}, "measured times that steps are made of");
     visit(
         "model", self.model, Form{"NAME"},

@@ -64,21 +64,21 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
             "switch"},
            "search");
   if (!options.search.empty() && options.rate.size() > 1)
-    throw InputError("run serve: --search: has one --rate");
+    throw InputError("run serve: --search: takes one --rate");
   for (const auto& [name, asked] :
        {std::pair{"beside", !options.beside.empty()}, {"training", !options.training.empty()}}) {
     if (!asked) continue;
     refuse({"npus", "slo", "seeds", "observed", "search", "timeline", "audit", "audit-prefill", "outage",
             "fault", "switch"},
            name);
-    if (options.rate.size() > 1) throw InputError(fmt::format("run serve: --{}: has one --rate", name));
+    if (options.rate.size() > 1) throw InputError(fmt::format("run serve: --{}: takes one --rate", name));
   }
   if (context.given.contains("shared-npus") && options.beside.empty() && options.training.empty())
-    throw InputError("run serve: --shared-npus: has an effect with --beside or --training alone");
+    throw InputError("run serve: --shared-npus: has an effect only with --beside or --training");
   if (!options.lengths.empty()) refuse({"prompt", "output"}, "lengths");
   if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
   if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
-    throw InputError("run serve: --think: has an effect with --concurrency or --turns alone");
+    throw InputError("run serve: --think: has an effect only with --concurrency or --turns");
 }
 
 // What an option or a key of the deployment has no other one for.
@@ -86,7 +86,7 @@ void check_sharing(const ServeOptions& options, const service::Deployment& deplo
   constexpr int kMostParts = 1000;  // each server keeps lists of each
   if (deployment.cache.quota < 1 && options.tenants == 1 && !options.shared_cache)
     throw InputError(
-        "run serve: cache.quota: has no effect for one tenant alone; allowed: --tenants 2 or more, or "
+        "run serve: cache.quota: has no effect with one tenant; allowed: --tenants 2 or more, or "
         "--shared-cache");
   if (deployment.cache.quota < 1 && !options.shared_cache && options.tenants > kMostParts)
     throw InputError(fmt::format("run serve: cache.quota: of {} tenants; allowed: at most {}",
@@ -170,7 +170,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   for (const std::string& text : options.slo_class)
     if (const auto [number, objective] = class_objective(text);
         !objectives_.by_class.emplace(number, objective).second)
-      throw InputError(fmt::format("run serve: --slo-class {}: class {} stands twice", text, number));
+      throw InputError(fmt::format("run serve: --slo-class {}: class {} is listed twice", text, number));
   check_load(context, options);
   check_model(options, library_);
   const service::Deployment deployment = base_deployment();

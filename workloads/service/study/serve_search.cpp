@@ -60,7 +60,8 @@ std::vector<std::vector<std::string>> combinations_of(const std::vector<std::str
       throw InputError(
           fmt::format("run serve: --search {}: allowed: KEY=VALUE,VALUE.. such as decode.batch=64,96", axis));
     const std::string key = axis.substr(0, equals);
-    if (!keys.insert(key).second) throw InputError(fmt::format("run serve: --search {}: stands twice", key));
+    if (!keys.insert(key).second)
+      throw InputError(fmt::format("run serve: --search {}: is listed twice", key));
     std::vector<std::vector<std::string>> longer;
     for (const std::vector<std::string>& before : made) {
       for (const std::string_view value : split_fields(std::string_view(axis).substr(equals + 1))) {

@@ -6,7 +6,7 @@ const kMostNamed = 4; // runs whose sums the note has
 
 function sumOf(energy, several) {
   const [least, most] = energy.all_J_interval;
-  const watts = `${short(energy.package_W)} W a package, ${short(energy.all_W_per_package)} W with its share of the machine`;
+  const watts = `${short(energy.package_W)} W per package, ${short(energy.all_W_per_package)} W with its share of the machine`;
   return `${several ? `${energy.run}: ` : ''}All ${short(energy.all_J)} J, ${short(least)} to ${short(most)}; ${watts}`;
 }
 

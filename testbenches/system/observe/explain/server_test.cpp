@@ -27,30 +27,30 @@ Path after(double ps, Part part, Resource resource) {
 
 TEST(Calendar, ServesInOrder) {
   Calendar calendar;
-  EXPECT_EQ(calendar.take(100, 10), 100);
-  EXPECT_EQ(calendar.take(105, 10), 110);
-  EXPECT_EQ(calendar.take(120, 10), 120);
-  EXPECT_EQ(calendar.take(120, 10), 130);
+  EXPECT_EQ(calendar.reserve(100, 10), 100);
+  EXPECT_EQ(calendar.reserve(105, 10), 110);
+  EXPECT_EQ(calendar.reserve(120, 10), 120);
+  EXPECT_EQ(calendar.reserve(120, 10), 130);
 }
 
 TEST(Calendar, WhoComesEarlierTakesTheIdleTimesFromThenOn) {
   Calendar calendar;
-  calendar.take(0, 10);
-  calendar.take(19, 10);                // idle from 10 to 19
-  calendar.take(40, 10);                // and from 29 to 40
-  EXPECT_EQ(calendar.take(5, 12), 10);  // all of the first, 3 of the second
-  EXPECT_EQ(calendar.take(5, 1), 32);
-  EXPECT_EQ(calendar.take(39, 4), 39);  // one moment of the second, three behind the last
-  EXPECT_EQ(calendar.take(39, 1), 53);
+  calendar.reserve(0, 10);
+  calendar.reserve(19, 10);                // idle from 10 to 19
+  calendar.reserve(40, 10);                // and from 29 to 40
+  EXPECT_EQ(calendar.reserve(5, 12), 10);  // all of the first, 3 of the second
+  EXPECT_EQ(calendar.reserve(5, 1), 32);
+  EXPECT_EQ(calendar.reserve(39, 4), 39);  // one moment of the second, three behind the last
+  EXPECT_EQ(calendar.reserve(39, 1), 53);
 }
 
 TEST(Calendar, KeepsWhatIsLeftOnBothSides) {
   Calendar calendar;
-  calendar.take(100, 10);
-  EXPECT_EQ(calendar.take(50, 10), 50);
-  EXPECT_EQ(calendar.take(0, 50), 0);
-  EXPECT_EQ(calendar.take(0, 40), 60);
-  EXPECT_EQ(calendar.take(0, 1), 110);
+  calendar.reserve(100, 10);
+  EXPECT_EQ(calendar.reserve(50, 10), 50);
+  EXPECT_EQ(calendar.reserve(0, 50), 0);
+  EXPECT_EQ(calendar.reserve(0, 40), 60);
+  EXPECT_EQ(calendar.reserve(0, 1), 110);
 }
 
 // In order: begins that are not before they may, of services that do not overlap.
@@ -61,7 +61,7 @@ TEST(Calendar, NeverServesTwoAtOnce) {
   for (int n = 0; n < 2000; ++n) {
     const double at = n * 30.0 + static_cast<double>(random() % 10);
     const double service = 1 + static_cast<double>(random() % 25);
-    const double begin = calendar.take(at, service);
+    const double begin = calendar.reserve(at, service);
     EXPECT_GE(begin, at);
     served.emplace_back(begin, begin + service);
   }
@@ -79,7 +79,7 @@ TEST(Calendar, LosesNoTime) {
   for (int n = 0; n < kMany; ++n) {
     const double at = n * 12'000.0 - static_cast<double>(random() % 6'000'000);  // up to 500 services back
     if (at < 0) continue;
-    waited += calendar.take(at, 4'000) - at;
+    waited += calendar.reserve(at, 4'000) - at;
   }
   EXPECT_LT(waited / kMany, 4'000);
 }
@@ -91,7 +91,7 @@ TEST(Calendar, IsFullWhereItIsSaturated) {
   double last = 0;
   const int kMany = 20'000;
   for (int n = 0; n < kMany; ++n)
-    last = std::max(last, calendar.take(n * 2'000.0 + static_cast<double>(random() % 3'000'000), 4'000));
+    last = std::max(last, calendar.reserve(n * 2'000.0 + static_cast<double>(random() % 3'000'000), 4'000));
   EXPECT_GE(last, 4'000.0 * (kMany - 1));
   EXPECT_LE(last, 4'000.0 * kMany + 3'000'000);
 }
@@ -99,10 +99,10 @@ TEST(Calendar, IsFullWhereItIsSaturated) {
 // Far back, beyond what is known exactly: no microsecond is given more than it has.
 TEST(Calendar, GivesNoMoreThanThereIs) {
   Calendar calendar;
-  for (int n = 0; n < 400; ++n) calendar.take(n * 50'000.0, 20'000);  // 60 % idle for 20 us
+  for (int n = 0; n < 400; ++n) calendar.reserve(n * 50'000.0, 20'000);  // 60 % idle for 20 us
   double last = 0;
   const int kMany = 600;  // of 20,000: all that is idle, whole
-  for (int n = 0; n < kMany; ++n) last = std::max(last, calendar.take(1'000'000, 20'000));
+  for (int n = 0; n < kMany; ++n) last = std::max(last, calendar.reserve(1'000'000, 20'000));
   EXPECT_GE(last + 20'000, 1'000'000 + 20'000 * kMany);
   EXPECT_LE(last, 25'000'000);
 }

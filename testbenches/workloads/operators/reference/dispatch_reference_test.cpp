@@ -13,7 +13,7 @@ namespace {
 DispatchCase make_case(int ranks, int experts, int shared_copies, int batch, int top_k, int hidden) {
   DispatchCase c{place_experts(ranks, experts, shared_copies), batch, top_k, hidden, 5, {}};
   const auto routing = traces::zipf_routing(ranks * batch, top_k, experts, 1.0, 3);
-  for (int r = 0; r < ranks; ++r) c.expert_ids.push_back(traces::take_rows(routing, r, batch));
+  for (int r = 0; r < ranks; ++r) c.expert_ids.push_back(traces::rows_of_block(routing, r, batch));
   return c;
 }
 
