@@ -129,10 +129,10 @@ std::string what_if_note(const studies::SimulatorCounts& counts) {
   if (counts.what_if_longest == 0)
     return "--threads-what-if: no machine was run whose parts threads could share";
   return fmt::format(
-      "{} threads would be at most {:.1f} times as fast as one: in each window the busiest has {:.1f} % of "
-      "the "
-      "events on average",
-      counts.what_if_threads, counts.what_if_speedup(), 100 / counts.what_if_speedup());
+      "{} thread{} would be at most {:.1f} times as fast as one: in each window the busiest has {:.1f} % of "
+      "the events on average",
+      counts.what_if_threads, counts.what_if_threads == 1 ? "" : "s", counts.what_if_speedup(),
+      100 / counts.what_if_speedup());
 }
 
 observe::ObserverRequest observers_of(const RunOptions& options) {

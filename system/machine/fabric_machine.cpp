@@ -91,10 +91,6 @@ Time FabricMachine::now() const {
   return parts_->runner.now();
 }
 
-const ThreadsWhatIf& FabricMachine::what_if() const {
-  return parts_->runner.control().what_if;
-}
-
 const ThreadChoice& FabricMachine::thread_choice() const {
   return parts_->runner.control().choice;
 }

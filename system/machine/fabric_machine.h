@@ -11,7 +11,6 @@
 #include "base/engine/payload.h"
 #include "hw/machine.h"
 #include "system/machine/thread_choice.h"
-#include "system/machine/threads_what_if.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/sub_plane.h"
@@ -70,7 +69,6 @@ class FabricMachine {
   std::uint64_t events() const;  // of this process
   // How many threads run modules, and why so many.
   const ThreadChoice& thread_choice() const;
-  const ThreadsWhatIf& what_if() const;
 
  private:
   struct Parts;

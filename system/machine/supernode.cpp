@@ -36,10 +36,6 @@ const ThreadChoice& Supernode::thread_choice() const {
   return parts_->runner.control().choice;
 }
 
-const ThreadsWhatIf& Supernode::what_if() const {
-  return parts_->runner.control().what_if;
-}
-
 std::uint64_t Supernode::shared_windows() const {
   return parts_->runner.control().shared_windows;
 }

@@ -20,7 +20,6 @@
 #include "system/machine/ownership.h"
 #include "system/machine/probes.h"
 #include "system/machine/thread_choice.h"
-#include "system/machine/threads_what_if.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/planes/rdma/interface.h"
 #include "ub_fabric/sub_plane.h"
@@ -132,7 +131,6 @@ class Supernode final : private npu::DieListener {
   unsigned worker_of_die(int die) const;
   // How many threads run modules, and why so many (thread_choice.h).
   const ThreadChoice& thread_choice() const;
-  const ThreadsWhatIf& what_if() const;
   // Windows whose modules ran side by side; those with little to do are run by one thread.
   std::uint64_t shared_windows() const;
   // Replaces the table of a sub-plane's chips and links by one with other parts out of order. Before the

@@ -151,7 +151,7 @@ void WindowProcess::synchronize() {
 void WindowProcess::run_modules(Time begin, Time end) {
   const auto workers = static_cast<unsigned>(due_.size());
   control_.running = true;
-  if (control_.what_if.asked()) of_window_.assign(modules_.size(), 0);
+  if (control_.choice.what_if().asked()) of_window_.assign(modules_.size(), 0);
   if (control_.choice.threads() > 1 && last_handled_ >= control_.worth_sharing) {
     for (auto& due : due_) due.clear();
     for (std::size_t n = 0; n < modules_.size(); ++n) {
@@ -171,7 +171,7 @@ void WindowProcess::run_modules(Time begin, Time end) {
     }
   }
   control_.running = false;
-  if (control_.what_if.asked()) control_.what_if.add_window(of_window_);
+  if (control_.choice.what_if().asked()) control_.choice.what_if().add_window(of_window_);
   last_handled_ = 0;
   handled_.each([this](std::uint64_t& events) { last_handled_ += std::exchange(events, 0); });
   control_.wakes.each([](std::vector<RunControl::Wake>& wakes) {
@@ -199,7 +199,7 @@ void WindowProcess::run_module(std::size_t number, Time begin, Time end) {
   const std::uint64_t handled = module.handled();
   const std::uint64_t events = handled - std::exchange(counted_[number], handled);
   handled_.mine() += events;
-  if (control_.what_if.asked()) of_window_[number] = events;
+  if (control_.choice.what_if().asked()) of_window_[number] = events;
 }
 
 }  // namespace cm384::supernode

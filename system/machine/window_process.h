@@ -20,7 +20,6 @@
 #include "base/engine/event_queue.h"
 #include "base/engine/worker.h"
 #include "system/machine/thread_choice.h"
-#include "system/machine/threads_what_if.h"
 #include "system/machine/workers.h"
 #include "ub_fabric/crossing.h"
 
@@ -37,8 +36,7 @@ struct RunControl {
   // `threads`: asked for, and where that number is from. `what_if_threads`: reckoned with; 0: none.
   RunControl(unsigned count, unsigned threads, std::string threads_why, unsigned what_if_threads)
       : workers(count, threads),
-        choice(threads, workers.threads(), std::move(threads_why)),
-        what_if(what_if_threads),
+        choice(threads, workers.threads(), std::move(threads_why), what_if_threads),
         wakes(count) {}
 
   Time window{};
@@ -62,9 +60,8 @@ struct RunControl {
   Workers workers;
   std::uint64_t worth_sharing = 0;  // events of a window
   ThreadChoice choice;              // how many of the workers' threads run modules
-  ThreadsWhatIf what_if;
-  std::function<void()> settle;   // called between windows, while no module runs
-  PeerExchange* peers = nullptr;  // where other processes own modules of the same machine
+  std::function<void()> settle;     // called between windows, while no module runs
+  PeerExchange* peers = nullptr;    // where other processes own modules of the same machine
 
   struct Wake {
     WindowModule* module;

@@ -235,7 +235,7 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   reading.simulated = fabric.now();
   reading.threads = fabric.thread_choice().threads();
   reading.threads_why = fabric.thread_choice().why();
-  reading.what_if = fabric.what_if();
+  reading.what_if = fabric.thread_choice().what_if();
   return reading;
 }
 

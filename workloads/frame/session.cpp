@@ -151,7 +151,7 @@ void Session::count(SimulatorCounts& into) const {
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
   into.count_threads(machine_.thread_choice().threads(), machine_.thread_choice().why());
-  into.count_what_if(machine_.what_if());
+  into.count_what_if(machine_.thread_choice().what_if());
   into.damaged += faults_.strikes();
   into.lost += counts.lost_packets;
   into.resent += counts.resent_requests;

@@ -217,6 +217,8 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
         fmt::format("attention and experts of {} of {} dies last as long as those of the others; all by "
                     "themselves: --replay-dies {}",
                     layer.followers, options.layer.ranks, options.layer.ranks));
+  else if (options.layer.replay > 0)
+    result.notes.push_back(unused_replay_dies(chosen.setting));
   DecodeParts parts;
   parts.layer = layer.layer_us.mean;
   parts.first_layer = layer.first_us;

@@ -248,6 +248,12 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   return settings;
 }
 
+std::string unused_replay_dies(const LayerSetting& setting) {
+  return fmt::format("--replay-dies has no effect: {} of {} dies run as firmware, {}", setting.detail,
+                     setting.moe.ranks,
+                     setting.detail < setting.moe.ranks ? "all others replay" : "none replays");
+}
+
 std::string split_text(const LayerSetting& setting) {
   const auto cores = [](const CoreShare& own) { return fmt::format("{}/{}", own.count, 2 * own.count); };
   return setting.microbatches == 1 ? cores(setting.cores[0])
@@ -580,6 +586,7 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   const std::string rows = options.dense() ? ""
                                            : fmt::format(" {:.0f} rows per rank, at most {:.0f};",
                                                          reading.rows_mean, reading.rows_max);
+  if (options.replay > 0 && reading.followers == 0) result.notes.push_back(unused_replay_dies(setting));
   result.notes.push_back(
       fmt::format("{} tokens per microbatch and die{};{} {} of {} dies in detail, {} replay {} recordings{}",
                   setting.moe.batch, sharing, rows, setting.detail, options.ranks,

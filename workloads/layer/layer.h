@@ -140,8 +140,7 @@ struct LayerOptions : LayerShape {
 };
 
 // The options with the mean of drawn lengths as `kv`. The result gets the files that are read, and a note
-// where
-// --kv has no effect.
+// where --kv has no effect.
 LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result);
 
 // What the options name: one setting, or those that `best` and `auto` choose among. Throws InputError for
@@ -156,6 +155,8 @@ struct ChosenLayer {
 };
 ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSetting> settings,
                             SimulatorCounts& counts);
+// For people, where no die's work lasts as long as another's though a number of replays is given.
+std::string unused_replay_dies(const LayerSetting& setting);
 // "16/32,8/16", or the cores of the one stream.
 std::string split_text(const LayerSetting& setting);
 
