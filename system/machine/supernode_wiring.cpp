@@ -33,10 +33,9 @@ const hw::Machine& with_names(const hw::Machine& machine) {
 // Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
 // more than there are packages.
 unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topology) {
-  constexpr unsigned kPerThread = 4;
   if (options.threads <= 1) return 1;
   const auto most = std::min<std::size_t>(packages_of(options.dies, topology).size(), sim::kMostWorkers);
-  return std::clamp(kPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
+  return std::clamp(kWorkersPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
 }
 
 }  // namespace

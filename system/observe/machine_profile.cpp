@@ -8,6 +8,7 @@
 namespace cm384::observe {
 namespace {
 
+// As many as a picture tells apart: with each, every counter of every part is read.
 constexpr std::size_t kMostSamples = 512;
 
 // Four digits of a share are plenty, and keep the file small.

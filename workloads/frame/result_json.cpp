@@ -47,9 +47,7 @@ Json processes_array() {
 }
 
 Json what_if_object(const SimulatorCounts& counts) {
-  return {{"threads", counts.what_if_threads},
-          {"speedup", counts.what_if_speedup()},
-          {"busiest_share", 1 / counts.what_if_speedup()}};
+  return {{"threads", counts.what_if_threads}, {"speedup", counts.what_if_speedup()}};
 }
 
 Json simulator_object(const StudyResult& result, const RunFacts& run) {

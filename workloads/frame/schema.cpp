@@ -177,9 +177,8 @@ Json result_schema(std::span<const Study> studies) {
             {"threads_what_if",
              {{"type", "object"},
               {"description",
-               "with --threads-what-if: how much faster than one thread so many would be at most, and the "
-               "share of all events that the busiest thread of each window has"},
-              {"properties", {{"threads", whole}, {"speedup", number}, {"busiest_share", number}}}}},
+               "with --threads-what-if: how much faster than one thread so many would be at most"},
+              {"properties", {{"threads", whole}, {"speedup", number}}}}},
             {"peak_rss_MB", number}}}}}}},
       {"allOf", rows_of}};
 }
